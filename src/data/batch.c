@@ -201,6 +201,33 @@ static int64_t row_at(const ot_batches *batches, int64_t position)
                                : position;
 }
 
+// One row into place 0 of all inputs.
+static ot_status read_one(ot_batches *batches, int64_t row)
+{
+    for (int i = 0; i < batches->n_bounds; i++)
+        OT_TRY(ot__bound_read(&batches->bounds[i], row, 0, batches->rows,
+                              batches->bounds[i].is_class ? batches->options.n_classes : 0));
+    return OT_OK;
+}
+
+ot_status ot__batches_id(ot_batches *batches, uint64_t *id)
+{
+    const int64_t rows[] = {0, batches->count - 1};
+
+    *id = 0;
+    batches->epoch = 0;
+    for (int k = 0; k < 2 && batches->count > 0; k++) {
+        OT_TRY(read_one(batches, row_at(batches, rows[k])));
+        for (int i = 0; i < batches->n_bounds; i++) {
+            const ot__bound *bound = &batches->bounds[i];
+
+            *id = ot__id_mix(*id, bound->tensor->data,
+                             (size_t)bound->row_count * ot_dtype_size(bound->dtype));
+        }
+    }
+    return OT_OK;
+}
+
 static ot_status next(ot_batches *batches, const ot_tensor **tensors)
 {
     const ot_batches_options *options = &batches->options;

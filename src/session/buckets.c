@@ -184,8 +184,11 @@ ot_status ot__buckets_set_slices(ot_session *session, int n_slices)
 {
     struct ot__ranks *ranks = session->ranks;
 
+    ranks->n_slices = 0;
     OT_TRY(make_reductions(ranks, ranks->buckets, ranks->n_buckets, n_slices));
-    return make_reductions(ranks, ranks->statistics, ranks->n_statistics, n_slices);
+    OT_TRY(make_reductions(ranks, ranks->statistics, ranks->n_statistics, n_slices));
+    ranks->n_slices = n_slices;
+    return OT_OK;
 }
 
 // ---- making and ending ----

@@ -116,6 +116,11 @@ static ot_status bring_values_together(const ot_session *session)
     return spread_values(session);
 }
 
+ot_comm *ot__session_comm(const ot_session *session)
+{
+    return session->ranks != NULL ? session->ranks->comm : NULL;
+}
+
 // ---- making ----
 
 static ot_status agree_on_session(ot_comm *comm, const ot_session *session, ot_status st)

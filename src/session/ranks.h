@@ -32,6 +32,7 @@ struct ot__ranks {
     bool is_last;    // the next train step is the last of its update: sums begin while it runs
     bool is_reduced; // the gradients are those of all ranks,
     bool is_mean;    // and have been divided by the number of ranks
+    int n_slices;    // that the sums are made of
     ot_exchange exchange;
 };
 

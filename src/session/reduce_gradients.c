@@ -7,22 +7,31 @@
 
 // ---- gradients ----
 
-static ot_status start_bucket(ot__bucket *b)
+// Contributions: of sums that wait, if there are slices, and what parameters have.
+static ot_status start_bucket(ot__bucket *b, const ot__gradient_set *waiting, int n_waiting)
 {
-    void *memory = b->parameters[0]->gradient->data;
+    void *buffers[OT_TREE_COVER_MAX + 1];
 
     if (b->is_started)
         return OT_OK;
-    OT_TRY(ot__reduce_start(b->reduce, OT_REDUCE_SCATTER | OT_REDUCE_GATHER, &memory));
+    for (int k = 0; k < n_waiting; k++)
+        buffers[k] = waiting[k].gradients[b->parameters[0]->number];
+    buffers[n_waiting] = b->parameters[0]->gradient->data;
+    OT_TRY(ot__reduce_start(b->reduce, OT_REDUCE_SCATTER | OT_REDUCE_GATHER, buffers));
     b->is_started = true;
     return OT_OK;
+}
+
+static int count_sums_that_wait(const ot_session *session)
+{
+    return session->slices.is_under_way ? session->slices.n_waiting : 0;
 }
 
 ot_status ot__ranks_reduce_start(void *context, int64_t bucket)
 {
     struct ot__ranks *ranks = context;
 
-    return ranks->is_last ? start_bucket(&ranks->buckets[bucket]) : OT_OK;
+    return ranks->is_last ? start_bucket(&ranks->buckets[bucket], NULL, 0) : OT_OK;
 }
 
 // Those that a step has begun end, whatever became of it.
@@ -38,67 +47,116 @@ static ot_status await_gradients(struct ot__ranks *ranks)
     return st;
 }
 
-static ot_status reduce_gradients(struct ot__ranks *ranks)
+// The sums are where the first contribution was.
+static void take_sums(const struct ot__ranks *ranks, const ot__gradient_set *first)
 {
-    if (ranks->is_reduced)
-        return OT_OK;
+    for (int i = 0; i < ranks->n_parameters; i++) {
+        const ot__parameter *p = ranks->parameters[i];
+
+        if (p->gradient->n_bytes > 0)
+            memcpy(p->gradient->data, first->gradients[p->number], p->gradient->n_bytes);
+    }
+}
+
+static ot_status reduce_gradients(ot_session *session)
+{
+    struct ot__ranks *ranks = session->ranks;
+    const int n_waiting = count_sums_that_wait(session);
+
     for (int k = 0; k < ranks->n_buckets; k++)
-        OT_TRY(start_bucket(&ranks->buckets[k]));
+        OT_TRY(start_bucket(&ranks->buckets[k], session->slices.sets, n_waiting));
     OT_TRY(await_gradients(ranks));
+    if (n_waiting > 0)
+        take_sums(ranks, &session->slices.sets[0]);
     ranks->is_reduced = true;
     return OT_OK;
 }
 
 // ---- running statistics ----
 
-// The values into the memory of their sums, or times `factor` back.
-static void copy_statistics(ot_session *session, int k, double factor, bool is_back)
+// The values into the memory of their sums, or back from where these are.
+static void copy_statistics(ot_session *session, const ot__bucket *b, char *at, bool is_back)
 {
-    const ot__bucket *b = &session->ranks->statistics[k];
-    char *at = session->ranks->sums[k];
-
     for (int i = 0; i < session->undo.n; i++) {
         const ot_tensor *value = session->undo.parameters[i]->value;
-        const int64_t count = ot_tensor_count(value);
 
-        if (value->dtype != b->dtype || count == 0)
+        if (value->dtype != b->dtype)
             continue;
-        if (!is_back)
-            memcpy(at, value->data, value->n_bytes);
-        for (int64_t n = 0; is_back && n < count; n++)
-            if (b->dtype == OT_F32)
-                ((float *)value->data)[n] = ((const float *)(void *)at)[n] * (float)factor;
-            else
-                ((double *)value->data)[n] = ((const double *)(void *)at)[n] * factor;
+        if (value->n_bytes > 0)
+            memcpy(is_back ? value->data : at, is_back ? at : value->data, value->n_bytes);
         at += ot__align_up(value->n_bytes);
     }
 }
 
-// Every rank has made its own of what all had at the beginning of the update: the mean is taken.
+// Where a sum that waits has those of an element type.
+static void *find_statistics(const ot_session *session, const ot__gradient_set *waiting,
+                             ot_dtype dtype)
+{
+    int i = 0;
+
+    while (session->undo.parameters[i]->value->dtype != dtype)
+        i++;
+    return waiting->statistics[i];
+}
+
+static ot_status start_statistics(ot_session *session, int k, void **sums)
+{
+    const struct ot__ranks *ranks = session->ranks;
+    const ot__bucket *b = &ranks->statistics[k];
+    const int n_waiting = count_sums_that_wait(session);
+    void *buffers[OT_TREE_COVER_MAX + 1];
+
+    for (int i = 0; i < n_waiting; i++)
+        buffers[i] = find_statistics(session, &session->slices.sets[i], b->dtype);
+    copy_statistics(session, b, ranks->sums[k], false);
+    buffers[n_waiting] = ranks->sums[k];
+    *sums = buffers[0];
+    return ot__reduce_start(b->reduce, OT_REDUCE_SCATTER | OT_REDUCE_GATHER, buffers);
+}
+
+// How often running statistics were made of what all ranks had at the beginning of the update.
+static ot_status count_statistics(const ot_session *session, int64_t *n)
+{
+    ot_comm *comm = session->ranks->comm;
+
+    *n = ot_comm_world_size(comm);
+    if (!session->slices.is_under_way)
+        return OT_OK;
+    *n = session->slices.n_run;
+    return ot_comm_all_reduce(comm, OT_COMM_SUM, OT_I64, n, 1);
+}
+
+// The mean is taken.
 static ot_status average_statistics(ot_session *session)
 {
     struct ot__ranks *ranks = session->ranks;
-    const double factor = 1.0 / ot_comm_world_size(ranks->comm);
+    void *sums[OT_COUNT(ranks->statistics)];
+    int64_t n;
 
-    for (int k = 0; k < ranks->n_statistics; k++) {
-        copy_statistics(session, k, factor, false);
-        OT_TRY(ot__reduce_start(ranks->statistics[k].reduce, OT_REDUCE_SCATTER | OT_REDUCE_GATHER,
-                                &ranks->sums[k]));
-    }
+    if (ranks->n_statistics == 0)
+        return OT_OK;
+    for (int k = 0; k < ranks->n_statistics; k++)
+        OT_TRY(start_statistics(session, k, &sums[k]));
     for (int k = 0; k < ranks->n_statistics; k++) {
         OT_TRY(ot__reduce_wait(ranks->statistics[k].reduce));
-        copy_statistics(session, k, factor, true);
+        copy_statistics(session, &ranks->statistics[k], sums[k], true);
     }
+    OT_TRY(count_statistics(session, &n));
+    ot__slices_divide_statistics(session, n);
     return OT_OK;
 }
 
 ot_status ot__ranks_reduce(ot_session *session)
 {
     struct ot__ranks *ranks = session->ranks;
+    const int n_slices =
+        session->slices.is_under_way ? session->slices.count : ot_comm_world_size(ranks->comm);
 
     if (ranks->is_reduced)
         return OT_OK;
-    OT_TRY(reduce_gradients(ranks));
+    if (ranks->n_slices != n_slices)
+        OT_TRY(ot__buckets_set_slices(session, n_slices));
+    OT_TRY(reduce_gradients(session));
     return average_statistics(session);
 }
 

@@ -46,6 +46,8 @@ typedef struct ot__not_finite {
 } ot__not_finite;
 bool ot__session_find_not_finite(const ot_session *session, bool is_trained, ot__not_finite *found);
 
+// The same with all train steps since gradients were reset, in slices; both ways it is this call.
+void ot__session_exchange_steps(ot_session *session);
 // undo.c: what the last train step has changed besides gradients goes back to what it was before
 // it, and forth again: for saving the state that the step was made from.
 void ot__session_step_back(ot_session *session);
@@ -53,11 +55,14 @@ void ot__session_step_forth(ot_session *session);
 // All train steps since ot_session_reset_gradients() go back, for good, and gradients are reset.
 void ot__session_drop_steps(ot_session *session);
 
+// ranks.c: those that the session trains with; NULL: it is alone.
+ot_comm *ot__session_comm(const ot_session *session);
+
 // ---- updates by slices (slices.c) ----
 
-// From now on every micro-batch of an update has so many slices, of which the session runs
-// [first, last), one after the other: of a slice with `rows` of the micro-batch's `all` rows the
-// gradients count rows * n_slices / all times. The divisor of the update takes in the number of
+// From now on every micro-batch of an update has so many slices, on all ranks, of which the session
+// runs [first, last), one after the other: of a slice with `rows` of the micro-batch's `all` rows
+// the gradients count rows * n_slices / all times. The divisor of the update takes in the number of
 // slices. 1: none, and the functions below do nothing.
 ot_status ot__session_set_slices(ot_session *session, int n_slices, int first, int last);
 // The next train steps are those of a slice; each slice makes the steps of all micro-batches, from
@@ -66,6 +71,9 @@ void ot__session_begin_slice(ot_session *session, int slice);
 // How often the gradients of the next train step count; 1 unless said.
 ot_status ot__session_weigh(ot_session *session, double weight);
 void ot__session_skip_step(ot_session *session); // instead of one, for a slice without rows
+// How a slice goes is known to this rank alone; all learn it with the update, which makes one sum
+// of what the ranks have.
+//
 // Behind the last one the gradients are those of all, and running statistics the mean over the
 // slices that had rows.
 ot_status ot__session_end_slice(ot_session *session);

@@ -235,6 +235,8 @@ void ot__undo_deinit(ot__undo *undo);
 // slices.c
 void ot__slices_deinit(ot_session *session);
 size_t ot__slices_bytes(const ot_session *session); // of the sums that wait
+// Running statistics are sums over `n` slices that had rows.
+void ot__slices_divide_statistics(ot_session *session, int64_t n);
 
 // parameter_layout.c: layouts of parameters. Choosing looks at the specialised training graph.
 ot_status ot__packing_choose(ot_session *session, ot_graph *graph, const ot__hoisted *hoisted);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "session/session_internal.h"
+#include "session/ranks.h"
 
 // ---- memory ----
 
@@ -49,21 +49,28 @@ static int count_waiting(const ot__slices *s)
 static size_t lay_set(const ot_session *session, ot__gradient_set *set)
 {
     const ot__undo *undo = &session->undo;
+    const struct ot__ranks *ranks = session->ranks;
+    const int n = ranks != NULL ? ranks->n_parameters : session->n_parameters;
+    static const ot_dtype types[] = {OT_F32, OT_F64};
     size_t at = 0;
 
-    for (int i = 0; i < session->n_parameters; i++) {
-        const ot__parameter *p = session->parameters[i];
+    for (int i = 0; i < n; i++) { // those of a bucket one after the other
+        const ot__parameter *p = ranks != NULL ? ranks->parameters[i] : session->parameters[i];
 
         if (!p->trainable || p->gradient == NULL)
             continue;
         if (set != NULL)
-            set->gradients[i] = set->memory + at;
+            set->gradients[p->number] = set->memory + at;
         at += ot__align_up(p->gradient->n_bytes);
     }
-    for (int i = 0; i < undo->n; i++) {
+    for (int i = 0; i < (int)OT_COUNT(types) * undo->n; i++) { // one type after the other
+        const ot_tensor *value = undo->parameters[i % undo->n]->value;
+
+        if (value->dtype != types[i / undo->n])
+            continue;
         if (set != NULL)
-            set->statistics[i] = set->memory + at;
-        at += ot__align_up(undo->parameters[i]->value->n_bytes);
+            set->statistics[i % undo->n] = set->memory + at;
+        at += ot__align_up(value->n_bytes);
     }
     return at;
 }
@@ -165,6 +172,8 @@ void ot__session_begin_slice(ot_session *session, int slice)
         ot__undo_keep_first(session);
         s->is_under_way = true;
         s->n_run = s->n_waiting = 0;
+        if (session->ranks != NULL)
+            session->ranks->is_reduced = session->ranks->is_mean = false;
     }
     s->present = slice;
     s->weight = 1;
@@ -280,9 +289,8 @@ static void make_zero(ot_session *session)
     }
 }
 
-static void divide_statistics(ot_session *session)
+void ot__slices_divide_statistics(ot_session *session, int64_t n)
 {
-    const int n = session->slices.n_run;
 
     for (int i = 0; i < session->undo.n; i++) {
         const ot_tensor *value = session->undo.parameters[i]->value;
@@ -292,7 +300,7 @@ static void divide_statistics(ot_session *session)
             if (value->dtype == OT_F32)
                 ((float *)value->data)[k] /= (float)n;
             else
-                ((double *)value->data)[k] /= n;
+                ((double *)value->data)[k] /= (double)n;
     }
 }
 
@@ -334,8 +342,8 @@ ot_status ot__session_end_slice(ot_session *session)
     add_slice(session);
     if (s->present < s->last - 1)
         return OT_OK;
-    if (s->n_run > 0)
-        divide_statistics(session);
+    if (session->ranks == NULL)
+        ot__slices_divide_statistics(session, s->n_run);
     session->overwrite_gradients = false;
     return OT_OK;
 }

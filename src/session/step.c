@@ -201,9 +201,15 @@ static uint64_t slice_of_step(const ot_session *session)
     return session->ranks != NULL ? (uint64_t)ot_comm_rank(session->ranks->comm) : 0;
 }
 
+// Those of slices are this rank's alone: how they went all learn with the update.
+static bool is_over_ranks(const ot_session *session)
+{
+    return session->ranks != NULL && !session->slices.is_under_way;
+}
+
 static ot_status run_session_plan(ot_session *session, ot__plan *plan, bool training)
 {
-    const bool over_ranks = training && session->ranks != NULL;
+    const bool over_ranks = training && is_over_ranks(session);
     const ot_step step = {.seed = session->seed,
                           .counter = session->counter,
                           .rank = training ? slice_of_step(session) : 0,
@@ -223,7 +229,8 @@ ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
                            const ot_tensor *const *inputs, int n_inputs, ot_tensor **outputs,
                            int n_outputs, bool *has_run)
 {
-    const bool training = mode == OT_MODE_TRAIN, over_ranks = training && session->ranks != NULL;
+    const bool training = mode == OT_MODE_TRAIN;
+    const bool over_ranks = training && is_over_ranks(session);
     ot__compiled_model *program = training ? &session->training : &session->eval;
     uint64_t is_new[OT_SESSION_OUTPUTS / 64] = {0};
     ot__plan *plan = NULL;

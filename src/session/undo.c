@@ -91,7 +91,7 @@ void ot__undo_restore(const ot__undo *undo)
     copy_undo(undo, undo->copies, true);
 }
 
-static void swap_undo(uint8_t *a, uint8_t *b, size_t n)
+static void swap_bytes(uint8_t *a, uint8_t *b, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const uint8_t x = a[i];
@@ -101,26 +101,42 @@ static void swap_undo(uint8_t *a, uint8_t *b, size_t n)
     }
 }
 
-// The copies are in the layouts that the step has met.
-static void swap_all(ot_session *session)
+static void swap_undo(const ot__undo *undo, void *const *copies)
 {
-    const ot__undo *undo = &session->undo;
+    for (int i = 0; i < undo->n; i++)
+        swap_bytes(undo->parameters[i]->value->data, copies[i],
+                   undo->parameters[i]->value->n_bytes);
+}
+
+// The copies are in the layouts that the step has met.
+static void swap_last(ot_session *session)
+{
+    ot__packing_enter(session);
+    swap_undo(&session->undo, session->undo.copies);
+}
+
+void ot__session_exchange_steps(ot_session *session)
+{
+    ot__undo *undo = &session->undo;
+    const uint64_t counter = session->counter;
 
     ot__packing_enter(session);
-    for (int i = 0; i < undo->n; i++)
-        swap_undo(undo->parameters[i]->value->data, undo->copies[i],
-                  undo->parameters[i]->value->n_bytes);
+    for (int i = 0; i < undo->n && undo->is_first_row_major; i++)
+        ot__ckpt_unpack(session->checkpoint, undo->parameters[i]);
+    swap_undo(undo, undo->first_copies);
+    session->counter = undo->first_counter;
+    undo->first_counter = counter;
 }
 
 void ot__session_step_back(ot_session *session)
 {
-    swap_all(session);
+    swap_last(session);
     session->counter--;
 }
 
 void ot__session_step_forth(ot_session *session)
 {
-    swap_all(session);
+    swap_last(session);
     session->counter++;
 }
 

@@ -149,6 +149,7 @@ static ot_status agree_on_update(ot_session *session, ot_status st, int64_t n_mi
 {
     const ot_agree_field fields[] = {
         {"the number of micro-batches", (uint64_t)n_micro_batches},
+        {"the number of slices", (uint64_t)session->slices.count},
         {"the learning rate", number_bits(session->learning_rate)},
         {"the loss scale", number_bits((double)session->loss_scale)},
         {"the number of updates", (uint64_t)session->checkpoint->step},

@@ -72,15 +72,17 @@ static int count_loop_outputs(const ot_session *session, ot_mode mode,
     return OT_MIN(OT_MIN(ot_session_output_count(session, mode), wanted), OT_LOOP_OUTPUTS);
 }
 
-// `trainer` NULL: to evaluate.
-static ot_status loop_init(ot__loop *l, ot_trainer *trainer, ot_session *session,
+// `trainer` NULL: to evaluate. `given`: how checks went so far.
+static ot_status loop_init(ot__loop *l, ot_status given, ot_trainer *trainer, ot_session *session,
                            const ot_train_options *options)
 {
     *l = (ot__loop){.trainer = trainer,
                     .session = session,
+                    .comm = ot__session_comm(session),
                     .options = options,
                     .at = {.best_loss = INFINITY, .n_slices = 1},
                     .is_confirmed = true};
+    OT_TRY(given);
     if (options->metric_output >= OT_LOOP_OUTPUTS)
         return ot__error(OT_ERR_INVALID,
                          "metric_output is %d, expected one of the first %d outputs",
@@ -123,7 +125,9 @@ ot_event ot__loop_event(const ot__loop *l, ot_event_kind kind)
 static void call_back(ot__loop *l, const ot_event *event)
 {
     if (l->options->callback && l->options->callback(l->options->callback_context, event) != 0)
-        l->is_stopping = true;
+        l->wants_stop = true;
+    if (l->comm == NULL)
+        l->is_stopping = l->wants_stop;
 }
 
 static void tell_of_lost_log(void *context, const char *path)
@@ -150,6 +154,11 @@ static ot_status evaluate_epoch(ot__loop *l, ot_batches *batches, ot_metrics *ou
     ot__metric_sums sums = {0};
     double start = ot__clock_seconds();
 
+    if (l->comm != NULL) {
+        OT_TRY(ot__loop_evaluate(l, batches, &sums));
+        *out = ot__metrics_of(&sums, ot__clock_seconds() - start);
+        return OT_OK;
+    }
     OT_TRY(ot_batches_seek(batches, 0, 0));
     for (;;) {
         OT_TRY(ot_batches_next(batches, l->inputs, l->n_inputs));
@@ -171,9 +180,13 @@ static ot_status loop_step(ot__loop *l)
 {
     const int64_t every = l->options->save_every;
     const ot__position before = l->at;
-    const ot_status st = ot__loop_update(l);
     ot_event event;
+    ot_status st;
 
+    OT_TRY(ot__loop_agree(l, OT_OK, "training"));
+    if (l->is_stopping)
+        return OT_OK;
+    st = ot__loop_update(l);
     if (st != OT_OK) { // a part of a step is nothing to go on from
         ot__trainer_drop(l->trainer);
         l->at = before;
@@ -264,6 +277,8 @@ static ot_status save_after_error(ot__loop *l, ot_status st)
     if (st == OT_ERR_INTERRUPTED || st == OT_ERR_NOT_FINITE)
         return st;
     snprintf(message, sizeof message, "%s", ot_error_message());
+    if (ot__loop_agree(l, OT_OK, "training") != OT_OK)
+        return ot__error(st, "%s", message);
     last = l->has_failed ? ot__loop_check_parameters(l) : ot__save_last(l);
     if (last != OT_ERR_NOT_FINITE)
         return ot__error(st, "%s", message);
@@ -293,12 +308,19 @@ static ot_status start_loop(ot__loop *l)
     return OT_OK;
 }
 
+static ot_status open_journal(ot__loop *l)
+{
+    if (ot__loop_rank(l) > 0)
+        return OT_OK;
+    return ot__journal_open(&l->journal, l->options, &l->at, l->start_step);
+}
+
 static ot_status run_loop(ot__loop *l)
 {
-    ot_status st;
+    ot_status st = start_loop(l);
 
-    OT_TRY(start_loop(l));
-    OT_TRY(ot__journal_open(&l->journal, l->options, &l->at, l->start_step));
+    OT_THEN(st, open_journal(l));
+    OT_TRY(ot__loop_join(l, st));
     st = train(l);
     if (st != OT_OK)
         st = save_after_error(l, st);
@@ -360,17 +382,22 @@ ot_status ot_train_run(ot_trainer *trainer, ot_batches *training, ot_batches *va
     if (last)
         *last = (ot_metrics){0};
     OT_TRY(ot__guard_check(trainer, OT_KIND_TRAINER));
-    OT_TRY(OT_GIVEN(training));
-    OT_TRY(OT_OPTIONAL(validation, "validation"));
-    OT_TRY(OT_OPTIONS_READ(ot_train_options, OT_TRAIN_OPTIONS_INIT, options, &own));
-    OT_TRY(check_options(&own));
-    if (ot_batches_count(training) < 1)
-        return ot__error(OT_ERR_INVALID, "there are no training rows");
-    st = loop_init(&l, trainer, trainer->session, &own);
+    st = OT_GIVEN(training);
+    OT_THEN(st, OT_OPTIONAL(validation, "validation"));
+    OT_THEN(st, OT_OPTIONS_READ(ot_train_options, OT_TRAIN_OPTIONS_INIT, options, &own));
+    OT_THEN(st, check_options(&own));
+    if (st == OT_OK && ot_batches_count(training) < 1)
+        st = ot__error(OT_ERR_INVALID, "there are no training rows");
+    st = loop_init(&l, st, trainer, trainer->session, &own);
+    if (st != OT_OK) { // which other ranks learn
+        st = ot__loop_agree(&l, st, "training");
+        loop_deinit(&l);
+        return st;
+    }
     l.training = training;
     l.validation = validation && ot_batches_count(validation) > 0 ? validation : NULL;
     l.n_batches = ot_batches_count(training);
-    OT_THEN(st, run_loop(&l));
+    st = run_loop(&l);
     if (last) {
         const ot_status measured = last_metrics(&l, st, last);
 
@@ -390,10 +417,10 @@ ot_status ot_train_evaluate(ot_session *session, ot_batches *batches,
     OT_TRY(OT_GIVEN(out));
     *out = (ot_metrics){0};
     OT_TRY(OT_GIVEN(session));
-    OT_TRY(OT_GIVEN(batches));
-    OT_TRY(OT_OPTIONS_READ(ot_train_options, OT_TRAIN_OPTIONS_INIT, options, &own));
-    st = loop_init(&l, NULL, session, &own);
-    OT_THEN(st, evaluate_epoch(&l, batches, out));
+    st = OT_GIVEN(batches);
+    OT_THEN(st, OT_OPTIONS_READ(ot_train_options, OT_TRAIN_OPTIONS_INIT, options, &own));
+    st = loop_init(&l, st, NULL, session, &own);
+    st = st == OT_OK ? evaluate_epoch(&l, batches, out) : ot__loop_agree(&l, st, "evaluation");
     loop_deinit(&l);
     return st;
 }

@@ -27,6 +27,7 @@ typedef struct ot__save_plan {
 typedef struct ot__loop {
     ot_trainer *trainer;
     ot_session *session; // of the trainer
+    ot_comm *comm;       // of the session; NULL: there is one process
     ot_checkpoint *checkpoint;
     ot_batches *training, *validation;
     const ot_train_options *options;
@@ -34,13 +35,18 @@ typedef struct ot__loop {
     const ot_tensor **inputs;
     ot__step_outputs train_outputs, eval_outputs;
     int64_t n_batches, n_slices;
+    int64_t first_slice, last_slice; // of this rank, without the last
+    ot__metric_sums *steps;          // over several ranks: of those of an update
+    int64_t n_steps, steps_room;
     int64_t start_step; // of this process
     ot__position at;
     double epoch_start;
-    bool is_stopping; // the callback wants it
+    bool wants_stop;  // the callback does
+    bool is_stopping; // that of some rank did, as all know
     bool is_finished; // by steps or patience
     bool is_at_end;   // the last state is being confirmed
-    bool is_finite;   // the loss of the last batch
+    bool is_finite;   // the loss of the last batch,
+    bool are_finite;  // and those of this rank in the update
     int64_t n_skipped;
     // saving
     char *checkpoint_path, *best_path, *model_path;
@@ -62,6 +68,17 @@ ot_event ot__loop_event(const ot__loop *l, ot_event_kind kind);
 // One batch through the training or eval model, its outputs into the sums. A loss that is not
 // finite is an error, or where such updates are skipped does not count.
 ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums);
+
+// loop_ranks.c. How something went on all ranks, `st` on this one; and whether one wants to stop.
+ot_status ot__loop_agree(ot__loop *l, ot_status st, const char *call);
+ot_status ot__loop_agree_on_loss(ot__loop *l, ot_status st, bool *is_finite); // on all ranks
+// The same of the start of the run; what must be the same on all ranks is.
+ot_status ot__loop_join(ot__loop *l, ot_status st);
+int64_t ot__loop_rank(const ot__loop *l); // 0 writes files
+int64_t ot__loop_n_ranks(const ot__loop *l);
+ot_status ot__loop_join_steps(ot__loop *l); // metrics of an update
+// The sums of all batches, of which every rank evaluates some.
+ot_status ot__loop_evaluate(ot__loop *l, ot_batches *batches, ot__metric_sums *sums);
 
 // loop_update.c: how many slices batches have; the loop is told by the options or by where it
 // stands.

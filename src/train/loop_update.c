@@ -2,6 +2,7 @@
 // One update of the training loop: its batches, a slice of all of them after the other, and the
 // optimizer step.
 #include <assert.h>
+#include <string.h>
 
 #include "data/data.h"
 #include "train/loop.h"
@@ -29,25 +30,47 @@ static ot_status check_can_cut(const ot__loop *l)
     return OT_OK;
 }
 
+static ot_status make_steps(ot__loop *l)
+{
+    const int64_t n_ranks = ot__loop_n_ranks(l);
+
+    if (l->comm == NULL)
+        return OT_OK;
+    l->steps_room =
+        (l->n_slices + n_ranks - 1) / n_ranks * OT_MIN(l->trainer->accumulation, l->n_batches);
+    l->steps = ot__alloc_zero((size_t)l->steps_room, sizeof *l->steps);
+    return ot__made(l->steps);
+}
+
 ot_status ot__loop_cut(ot__loop *l)
 {
     const int64_t wanted = l->options->slices;
 
-    l->n_slices = wanted > 0 ? wanted : l->at.n_slices;
+    l->n_slices = wanted > 0 ? wanted : OT_MAX(l->at.n_slices, ot__loop_n_ranks(l));
+    if (l->n_slices < ot__loop_n_ranks(l))
+        return ot__error(OT_ERR_INVALID,
+                         "slices: %" PRId64 ", expected at least 1 for each of the %" PRId64
+                         " processes",
+                         l->n_slices, ot__loop_n_ranks(l));
     if (wanted > 0 && l->options->resume && wanted != l->at.n_slices)
         ot__log(OT_LOG_INFO,
                 "slices: %" PRId64 ", the checkpoint was trained with %" PRId64
                 ": dropout masks and batch statistics are others from here on",
                 wanted, l->at.n_slices);
     l->at.n_slices = l->n_slices;
+    l->first_slice = l->n_slices * ot__loop_rank(l) / ot__loop_n_ranks(l);
+    l->last_slice = l->n_slices * (ot__loop_rank(l) + 1) / ot__loop_n_ranks(l);
     if (l->n_slices > 1)
         OT_TRY(check_can_cut(l));
+    OT_TRY(make_steps(l));
     OT_TRY(ot__batches_set_slice(l->training, 0, l->n_slices));
-    return ot__session_set_slices(l->session, (int)l->n_slices, 0, (int)l->n_slices);
+    return ot__session_set_slices(l->session, (int)l->n_slices, (int)l->first_slice,
+                                  (int)l->last_slice);
 }
 
 void ot__loop_uncut(ot__loop *l)
 {
+    ot__free(l->steps);
     if (l->n_slices <= 1)
         return;
     (void)ot__batches_set_slice(l->training, 0, 1);
@@ -68,6 +91,7 @@ static ot_status next_batch(ot__loop *l, int64_t *rows, int64_t *all)
 
 static ot_status train_batch(ot__loop *l, bool *has_confirmed)
 {
+    ot__metric_sums *sums = l->comm != NULL ? &l->steps[l->n_steps++] : &l->at.sums;
     int64_t rows, all;
 
     OT_TRY(next_batch(l, &rows, &all));
@@ -76,8 +100,9 @@ static ot_status train_batch(ot__loop *l, bool *has_confirmed)
         return OT_OK;
     }
     OT_TRY(ot__session_weigh(l->session, (double)(rows * l->n_slices) / (double)all));
-    OT_TRY(ot__loop_batch(l, OT_MODE_TRAIN, &l->at.sums));
-    if (l->is_finite && !*has_confirmed)
+    OT_TRY(ot__loop_batch(l, OT_MODE_TRAIN, sums));
+    l->are_finite = l->are_finite && l->is_finite;
+    if (l->is_finite && !*has_confirmed && l->comm == NULL)
         OT_TRY(ot__save_confirmed(l));
     *has_confirmed = true; // only the first state is one to go on from
     return OT_OK;
@@ -93,17 +118,43 @@ static ot_status train_slice(ot__loop *l, int64_t slice, int64_t n_batches, bool
     return ot__session_end_slice(l->session);
 }
 
-ot_status ot__loop_update(ot__loop *l)
+static ot_status train_slices(ot__loop *l)
 {
-    const int64_t n_updates = ot_session_step_count(l->session), first = l->at.batch;
+    const int64_t first = l->at.batch;
     const int64_t n = OT_MIN(l->trainer->accumulation, l->n_batches - first);
     bool has_confirmed = false;
 
-    for (int64_t slice = 0; slice < l->n_slices; slice++) {
+    l->are_finite = true;
+    for (int64_t slice = l->first_slice; slice < l->last_slice; slice++) {
         l->at.batch = first;
         OT_TRY(train_slice(l, slice, n, &has_confirmed));
     }
-    OT_TRY(ot__trainer_update(l->trainer));
+    return OT_OK;
+}
+
+// Over several ranks a state is one to go on from when the losses of all of them are finite.
+static ot_status confirm_together(ot__loop *l, ot_status st)
+{
+    if (l->comm == NULL || (l->is_confirmed && !l->plan.checkpoint && !l->plan.best))
+        return st;
+    OT_TRY(ot__loop_agree_on_loss(l, st, &l->are_finite));
+    return l->are_finite ? ot__save_confirmed(l) : OT_OK;
+}
+
+ot_status ot__loop_update(ot__loop *l)
+{
+    const int64_t n_updates = ot_session_step_count(l->session);
+    ot_status st;
+
+    l->n_steps = 0;
+    if (l->steps != NULL)
+        memset(l->steps, 0, (size_t)l->steps_room * sizeof *l->steps);
+    st = train_slices(l);
+    if (l->comm == NULL)
+        OT_TRY(st);
+    st = confirm_together(l, st);
+    OT_TRY(ot__trainer_update(l->trainer, st));
+    OT_TRY(ot__loop_join_steps(l));
     l->n_skipped += ot_session_step_count(l->session) == n_updates;
     return OT_OK;
 }
@@ -113,10 +164,16 @@ ot_status ot__loop_repeat(ot__loop *l)
 {
     const bool is_epoch_begun = l->at.batch > 0;
     ot__metric_sums sums = {0};
+    int64_t rows, all;
 
-    OT_TRY(ot__batches_set_slice(l->training, l->n_slices - 1, l->n_slices));
+    OT_TRY(ot__batches_set_slice(l->training, l->last_slice - 1, l->n_slices));
     OT_TRY(ot_batches_seek(l->training, l->at.epoch - !is_epoch_begun,
                            (is_epoch_begun ? l->at.batch : l->n_batches) - 1));
-    OT_TRY(ot_batches_next(l->training, l->inputs, l->n_inputs));
-    return ot__loop_batch(l, OT_MODE_TRAIN, &sums);
+    OT_TRY(next_batch(l, &rows, &all));
+    if (l->comm != NULL) // steps that are not of slices are those of all ranks
+        ot__trainer_begin_slice(l->trainer, (int)l->last_slice - 1);
+    if (rows > 0)
+        return ot__loop_batch(l, OT_MODE_TRAIN, &sums);
+    ot__trainer_skip_step(l->trainer);
+    return OT_OK;
 }

@@ -47,6 +47,8 @@ ot_status ot__save_open(ot__loop *l)
     l->best_path = ot__path_join(folder, "best");
     l->model_path = ot__path_join(folder, "eval_model.onnx");
     OT_TRY(ot__made(l->checkpoint_path && l->best_path && l->model_path));
+    if (ot__loop_rank(l) > 0)
+        return OT_OK;
     OT_TRY(take_folder(l));
     OT_TRY(check_unused(l));
     l->has_old_best = !l->options->resume && ot__path_exists(l->best_path);
@@ -160,6 +162,8 @@ void ot__save_later(ot__loop *l, bool checkpoint, bool best)
 
 static ot_status write(ot__loop *l, const ot__save_plan *plan, const char *path)
 {
+    if (ot__loop_rank(l) > 0)
+        return OT_OK;
     OT_TRY(save_run_model(l));
     OT_TRY(ot__position_put(l->checkpoint, &plan->at));
     OT_TRY(ot__trainer_put_scale(l->trainer));
@@ -193,6 +197,23 @@ static void tell(ot__loop *l, const ot__save_plan *plan)
     }
 }
 
+// To the state that the step, or over several ranks all of the update, was made from.
+static void go_back(ot__loop *l)
+{
+    if (l->comm != NULL)
+        ot__trainer_go_back(l->trainer);
+    else
+        ot__trainer_step_back(l->trainer);
+}
+
+static void go_forth(ot__loop *l)
+{
+    if (l->comm != NULL)
+        ot__trainer_go_forth(l->trainer);
+    else
+        ot__trainer_step_forth(l->trainer);
+}
+
 ot_status ot__save_confirmed(ot__loop *l)
 {
     const ot__save_plan plan = l->plan;
@@ -202,9 +223,9 @@ ot_status ot__save_confirmed(ot__loop *l)
     if (!plan.checkpoint && !plan.best)
         return OT_OK;
     l->plan = (ot__save_plan){0};
-    ot__trainer_step_back(l->trainer);
+    go_back(l);
     st = carry_out(l, &plan);
-    ot__trainer_step_forth(l->trainer);
+    go_forth(l);
     l->has_failed = st != OT_OK;
     if (st != OT_OK)
         return st;
@@ -229,10 +250,12 @@ ot_status ot__save_last(ot__loop *l)
     if (l->is_confirmed && !l->plan.checkpoint && !l->plan.best)
         return OT_OK;
     l->is_at_end = true;
-    OT_TRY(ot__loop_repeat(l));
-    st = ot__save_confirmed(l);
-    ot__trainer_step_back(l->trainer); // for good
+    st = ot__loop_agree(l, ot__loop_repeat(l), "the last state");
+    if (l->comm == NULL)
+        OT_TRY(st);
+    OT_THEN(st, ot__save_confirmed(l));
+    ot__trainer_drop(l->trainer); // the step
     ot__trainer_restart(l->trainer);
-    OT_TRY(st);
+    OT_TRY(ot__loop_agree(l, st, "the last state"));
     return ot__loop_check_parameters(l);
 }

@@ -96,8 +96,9 @@ ot_status ot__trainer_describe(ot_trainer *trainer, const ot_model_description *
 // the ones before it. Inputs and outputs are in the session's order.
 ot_status ot__trainer_accumulate(ot_trainer *trainer, const ot_tensor *const *inputs, int n_inputs,
                                  ot_tensor **outputs, int n_outputs);
-// The update by the mean over what has been accumulated, if anything has.
-ot_status ot__trainer_update(ot_trainer *trainer);
+// The update by the mean over what has been accumulated, if anything has; `given`: how that went on
+// this rank.
+ot_status ot__trainer_update(ot_trainer *trainer, ot_status given);
 // All micro-batches since the last update are taken back.
 void ot__trainer_drop(ot_trainer *trainer);
 // The state that the last micro-batch was computed from, and back: for saving it.
@@ -111,6 +112,9 @@ void ot__trainer_restart(ot_trainer *trainer);
 void ot__trainer_begin_slice(ot_trainer *trainer, int slice);
 void ot__trainer_count_step(ot_trainer *trainer);
 void ot__trainer_skip_step(ot_trainer *trainer); // a micro-batch of which the slice has no rows
+// The state that all micro-batches since the last update were computed from, in slices, and back.
+void ot__trainer_go_back(ot_trainer *trainer);
+void ot__trainer_go_forth(ot_trainer *trainer);
 
 // trainer_scaler.c
 double ot__trainer_loss_scale(const ot_trainer *trainer); // of the last step; 0: there is none

@@ -17,6 +17,18 @@ void ot__trainer_count_step(ot_trainer *trainer)
     trainer->n_accumulated++;
 }
 
+void ot__trainer_go_back(ot_trainer *trainer)
+{
+    ot__session_exchange_steps(trainer->session);
+    trainer->info.step -= trainer->n_accumulated;
+}
+
+void ot__trainer_go_forth(ot_trainer *trainer)
+{
+    ot__session_exchange_steps(trainer->session);
+    trainer->info.step += trainer->n_accumulated;
+}
+
 void ot__trainer_skip_step(ot_trainer *trainer)
 {
     ot__session_skip_step(trainer->session);

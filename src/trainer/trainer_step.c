@@ -188,18 +188,19 @@ ot_status ot__trainer_accumulate(ot_trainer *trainer, const ot_tensor *const *in
                       n_inputs, outputs, n_outputs);
 }
 
-ot_status ot__trainer_update(ot_trainer *trainer)
+ot_status ot__trainer_update(ot_trainer *trainer, ot_status given)
 {
     ot_update_info update = OT_UPDATE_INFO_INIT;
     ot_loss_scaler before;
-    ot_status st;
+    ot_status st = given;
 
-    if (trainer->n_accumulated == 0)
+    if (given == OT_OK && trainer->n_accumulated == 0)
         return OT_OK;
-    st = ot__trainer_ask_scaler(trainer, &before);
+    OT_THEN(st, ot__trainer_ask_scaler(trainer, &before));
     st = ot__session_update(trainer->session, st, trainer->n_accumulated, &update);
     if (st != OT_OK) {
-        ot__trainer_unask_scaler(trainer, &before);
+        if (given == OT_OK)
+            ot__trainer_unask_scaler(trainer, &before);
         return st;
     }
     trainer->phase = 0;
@@ -248,7 +249,7 @@ static ot_status train_trainer_step(ot_trainer *trainer, ot_status given,
                       ot_session_input_count(session, OT_MODE_TRAIN), trainer->step_outputs,
                       ot_session_output_count(session, OT_MODE_TRAIN)));
     if (is_due_after(trainer, 0))
-        st = ot__trainer_update(trainer);
+        st = ot__trainer_update(trainer, OT_OK);
     if (st != OT_OK) {
         take_outputs_back(trainer, OT_MODE_TRAIN, outputs, n_outputs);
         return drop_after(trainer, st);
@@ -291,5 +292,5 @@ ot_status ot_trainer_eval_step(ot_trainer *trainer, const ot_tensor *const *inpu
 ot_status ot_trainer_flush(ot_trainer *trainer)
 {
     OT_TRY(ot__trainer_enter(trainer));
-    return ot__trainer_leave(trainer, ot__trainer_update(trainer));
+    return ot__trainer_leave(trainer, ot__trainer_update(trainer, OT_OK));
 }

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs over several ranks, which are threads, against one process with as many slices: the same
+// bits.
+#include <math.h>
+
+#include "slices_fixture.h"
+#include "unit/base/temporary_folder.h"
+#include "unit/dist/ranks.h"
+
+enum { EVENTS_MAX = 64, VALUES_MAX = 512, MESSAGE_MAX = 400 };
+
+// What becomes of a run.
+typedef struct outcome {
+    ot_status status;
+    char message[MESSAGE_MAX];
+    int64_t n_steps;
+    double values[VALUES_MAX]; // of all parameters
+    int n_values;
+    double losses[EVENTS_MAX]; // of epochs, in training and validation
+    int n_losses, n_events;
+} outcome;
+
+// A run on all ranks; `bad_rank` does something of its own.
+typedef struct plan {
+    const char *text, *folder;
+    int64_t slices, accumulation, epochs, patience;
+    int bad_rank;                   // -1: none
+    int stop_after;                 // steps, on the bad rank
+    double bad_target;              // of row 1 there
+    int64_t bad_epochs, bad_slices; // options there; 0: as the others
+    int64_t fail_at;                // allocation of the run that fails there; 0: none does
+    bool has_other_row, keeps_best, resumes;
+    outcome outcomes[RANKS_MAX];
+} plan;
+
+typedef struct listener {
+    const plan *plan;
+    outcome *out;
+    int rank, n_steps;
+} listener;
+
+static int on_event(void *context, const ot_event *event)
+{
+    listener *l = context;
+    outcome *out = l->out;
+
+    out->n_events++;
+    if (event->kind == OT_EVENT_EPOCH && out->n_losses + 2 <= EVENTS_MAX) {
+        out->losses[out->n_losses++] = event->training.loss;
+        out->losses[out->n_losses++] = event->validation.loss;
+    }
+    l->n_steps += event->kind == OT_EVENT_STEP;
+    return l->rank == l->plan->bad_rank && event->kind == OT_EVENT_STEP &&
+           l->n_steps == l->plan->stop_after;
+}
+
+static void take_values(const world *w, outcome *out)
+{
+    out->n_values = 0;
+    for (int i = 0; i < w->checkpoint->n_parameters; i++) {
+        ot__parameter *p = w->checkpoint->parameters[i];
+
+        ot__ckpt_unpack(w->checkpoint, p);
+        for (int64_t k = 0; k < ot_tensor_count(p->value) && out->n_values < VALUES_MAX; k++)
+            out->values[out->n_values++] = ((const double *)p->value->data)[k];
+    }
+    out->n_steps = ot_session_step_count(w->session);
+}
+
+static ot_status load_saved(world *w, const plan *p, const ot_session_options *options)
+{
+    char path[PATH_LENGTH_MAX + 16];
+    ot_checkpoint *saved;
+
+    snprintf(path, sizeof path, "%s/checkpoint", p->folder);
+    ot_session_destroy(w->session);
+    w->session = NULL;
+    OT_TRY(ot_checkpoint_load(path, &saved));
+    w->checkpoint = w->saved = saved;
+    return ot_session_create(
+        ot_artifacts_training_model(w->artifacts), ot_artifacts_eval_model(w->artifacts),
+        ot_artifacts_optimizer_model(w->artifacts), saved, options, &w->session);
+}
+
+static ot_status run_on(const plan *p, ot_comm *comm, int rank, outcome *out)
+{
+    const bool is_bad = rank == p->bad_rank;
+    listener l = {.plan = p, .out = out, .rank = rank};
+    ot_session_options session = OT_SESSION_OPTIONS_INIT;
+    ot_parallel_options parallel = OT_PARALLEL_OPTIONS_INIT;
+    ot_train_options options = OT_TRAIN_OPTIONS_INIT;
+    ot_status st;
+    world w;
+
+    parallel.comm = comm;
+    parallel.bucket_bytes = 200; // several buckets
+    session.parallel = &parallel;
+    session.n_threads = 1;
+    options.slices = is_bad && p->bad_slices > 0 ? p->bad_slices : p->slices;
+    options.epochs = is_bad && p->bad_epochs > 0 ? p->bad_epochs : p->epochs;
+    options.patience = p->patience;
+    options.keep_best = p->keeps_best;
+    options.callback = on_event;
+    options.callback_context = &l;
+    options.checkpoint_dir = p->folder;
+    options.save_every = p->folder != NULL;
+    options.resume = p->resumes;
+    options.overwrite = 1;
+    st = open_world_over(&w, p->text, &session);
+    if (p->resumes)
+        OT_THEN(st, load_saved(&w, p, &session));
+    if (is_bad && !(fabs(p->bad_target) <= 0)) // nan, too
+        w.t[1] = p->bad_target;
+    if (is_bad && p->has_other_row)
+        w.t[ROWS - 1] += 1;
+    OT_THEN(st, train_with(&w, p->accumulation, true, &options, is_bad ? p->fail_at : 0));
+    out->status = st;
+    snprintf(out->message, sizeof out->message, "%s", st != OT_OK ? ot_error_message() : "");
+    if (w.session != NULL)
+        take_values(&w, out);
+    close_world(&w);
+    return st;
+}
+
+static void run_rank_of_plan(ot_comm *comm, void *context)
+{
+    plan *p = context;
+    const int rank = ot_comm_rank(comm);
+
+    (void)run_on(p, comm, rank, &p->outcomes[rank]);
+}
+
+static void run_plan(plan *p, int n_ranks)
+{
+    memset(p->outcomes, 0, sizeof p->outcomes);
+    run_ranks(n_ranks, run_rank_of_plan, p);
+    for (int i = 1; i < n_ranks; i++) { // all ranks end alike
+        if (p->outcomes[i].status != p->outcomes[0].status)
+            fail_msg("rank %d: %s; rank 0: %s; allocation %d", i, p->outcomes[i].message,
+                     p->outcomes[0].message, (int)p->fail_at);
+        assert_string_equal(p->outcomes[i].message, p->outcomes[0].message);
+        assert_int_equal(p->outcomes[i].n_steps, p->outcomes[0].n_steps);
+        assert_memory_equal(p->outcomes[i].values, p->outcomes[0].values,
+                            sizeof p->outcomes[0].values);
+        assert_memory_equal(p->outcomes[i].losses, p->outcomes[0].losses,
+                            sizeof p->outcomes[0].losses);
+    }
+}
+
+static void assert_runs_well(const plan *p)
+{
+    if (p->outcomes[0].status != OT_OK)
+        fail_msg("%s: %s", ot_status_name(p->outcomes[0].status), p->outcomes[0].message);
+}
+
+static void assert_same_outcome(const outcome *a, const outcome *b)
+{
+    assert_int_equal(a->n_steps, b->n_steps);
+    assert_int_equal(a->n_values, b->n_values);
+    assert_memory_equal(a->values, b->values, sizeof a->values);
+    assert_int_equal(a->n_losses, b->n_losses);
+    assert_memory_equal(a->losses, b->losses, sizeof a->losses);
+}
+
+// ---- bits ----
+
+static void assert_ranks_do_not_matter(const char *text)
+{
+    static const int64_t slices[] = {4, 5, 8}, accumulations[] = {1, 3};
+    static const int ranks[] = {2, 3, 4};
+
+    for (size_t g = 0; g < OT_COUNT(slices); g++)
+        for (size_t a = 0; a < OT_COUNT(accumulations); a++) {
+            plan p = {.text = text,
+                      .slices = slices[g],
+                      .accumulation = accumulations[a],
+                      .epochs = EPOCHS,
+                      .bad_rank = -1};
+            outcome one;
+
+            run_plan(&p, 1);
+            assert_runs_well(&p);
+            one = p.outcomes[0];
+            assert_true(one.n_values > 10 && one.losses[0] > 0 && one.losses[1] > 0);
+            for (size_t n = 0; n < OT_COUNT(ranks); n++) {
+                run_plan(&p, ranks[n]);
+                assert_runs_well(&p);
+                assert_same_outcome(&p.outcomes[0], &one);
+            }
+        }
+}
+
+static void a_perceptron_has_the_same_bits_on_any_number_of_ranks(void **state)
+{
+    (void)state;
+    assert_ranks_do_not_matter(perceptron);
+}
+
+static void so_have_running_statistics(void **state)
+{
+    (void)state;
+    assert_ranks_do_not_matter(convolution);
+}
+
+static void so_has_a_recurrent_layer(void **state)
+{
+    (void)state;
+    assert_ranks_do_not_matter(recurrent);
+}
+
+static void so_have_masks(void **state)
+{
+    (void)state;
+    assert_ranks_do_not_matter(dropped);
+}
+
+static void unless_said_there_are_as_many_slices_as_ranks(void **state)
+{
+    plan p = {.text = dropped, .slices = 3, .accumulation = 1, .epochs = EPOCHS, .bad_rank = -1};
+    outcome one;
+
+    (void)state;
+    run_plan(&p, 1);
+    one = p.outcomes[0];
+    p.slices = 0;
+    run_plan(&p, 3);
+    assert_runs_well(&p);
+    assert_same_outcome(&p.outcomes[0], &one);
+}
+
+// ---- saving ----
+
+static void a_run_is_resumed_with_any_number_of_ranks(void **state)
+{
+    static const int ranks[] = {3, 1, 4, 2};
+    plan p = {.text = convolution, .slices = 4, .accumulation = 2, .epochs = 4, .bad_rank = -1};
+    outcome whole;
+
+    p.folder = in_folder(state, "whole");
+    run_plan(&p, 1);
+    assert_runs_well(&p);
+    whole = p.outcomes[0];
+    p.folder = in_folder(state, "parts");
+    for (int i = 0; i < 4; i++) {
+        p.resumes = i > 0;
+        p.slices = i > 0 ? 0 : 4;
+        p.epochs = i + 1;
+        run_plan(&p, ranks[i]);
+        assert_runs_well(&p);
+    }
+    assert_int_equal(p.outcomes[0].n_steps, whole.n_steps);
+    assert_memory_equal(p.outcomes[0].values, whole.values, sizeof whole.values);
+}
+
+static void the_best_epoch_is_that_of_one_process(void **state)
+{
+    plan p = {.text = perceptron,
+              .slices = 3,
+              .accumulation = 1,
+              .epochs = 12,
+              .patience = 2,
+              .keeps_best = true,
+              .bad_rank = -1};
+    outcome one;
+
+    p.folder = in_folder(state, "one");
+    run_plan(&p, 1);
+    assert_runs_well(&p);
+    one = p.outcomes[0];
+    p.folder = in_folder(state, "three");
+    run_plan(&p, 3);
+    assert_runs_well(&p);
+    assert_same_outcome(&p.outcomes[0], &one);
+}
+
+// ---- what goes wrong on one rank ----
+
+static void a_stop_that_one_rank_wants_stops_all(void **state)
+{
+    plan p = {.text = convolution,
+              .slices = 4,
+              .accumulation = 1,
+              .epochs = 3,
+              .bad_rank = 2,
+              .stop_after = 2};
+    plan resumed = {.text = convolution, .accumulation = 1, .epochs = 3, .bad_rank = -1};
+    outcome whole;
+
+    p.folder = in_folder(state, "whole");
+    p.bad_rank = -1;
+    run_plan(&p, 2);
+    whole = p.outcomes[0];
+    p.bad_rank = 2;
+    p.folder = resumed.folder = in_folder(state, "stopped");
+    run_plan(&p, 3);
+    assert_int_equal(p.outcomes[0].status, OT_ERR_INTERRUPTED);
+    assert_int_equal(p.outcomes[0].n_steps, 2);
+    resumed.resumes = true;
+    run_plan(&resumed, 2);
+    assert_runs_well(&resumed);
+    assert_memory_equal(resumed.outcomes[0].values, whole.values, sizeof whole.values);
+}
+
+static void assert_fails(plan *p, int n_ranks, ot_status status, const char *message)
+{
+    run_plan(p, n_ranks);
+    assert_int_equal(p->outcomes[0].status, status);
+    if (strstr(p->outcomes[0].message, message) == NULL)
+        fail_msg("'%s', expected '%s'", p->outcomes[0].message, message);
+}
+
+static void an_error_on_one_rank_is_that_of_all(void **state)
+{
+    plan p = {.text = convolution, .slices = 3, .accumulation = 3, .epochs = 2, .bad_rank = 1};
+
+    (void)state;
+    p.bad_target = (double)NAN;
+    assert_fails(&p, 3, OT_ERR_INVALID, "rank 1: ");
+    p.bad_target = 1e200;
+    assert_fails(&p, 3, OT_ERR_NOT_FINITE, "rank 1: the loss is inf at batch 1 of epoch 1");
+    assert_int_equal(p.outcomes[0].n_steps, 0);
+}
+
+static void ranks_that_would_not_do_the_same_are_told(void **state)
+{
+    plan p = {.text = perceptron, .slices = 3, .accumulation = 1, .epochs = 2, .bad_rank = 1};
+
+    (void)state;
+    p.has_other_row = true;
+    assert_fails(&p, 2, OT_ERR_MISMATCH, "ranks 0 and 1 differ in the training rows");
+    p.has_other_row = false;
+    p.bad_epochs = 3;
+    assert_fails(&p, 2, OT_ERR_MISMATCH, "ranks 0 and 1 differ in epochs: 2 and 3 (training)");
+    p.bad_epochs = 0;
+    p.bad_slices = 4;
+    assert_fails(&p, 2, OT_ERR_MISMATCH, "ranks 0 and 1 differ in slices: 3 and 4 (training)");
+    p.bad_slices = 1;
+    assert_fails(&p, 2, OT_ERR_INVALID,
+                 "rank 1: slices: 1, expected at least 1 for each of the 2 processes");
+    p.bad_slices = 100000;
+    assert_fails(&p, 2, OT_ERR_INVALID, "rank 1: slices: 100000, expected 1 to 32768, or 0");
+}
+
+static void what_cannot_be_saved_is_an_error_of_all(void **state)
+{
+    plan p = {.text = perceptron, .slices = 3, .accumulation = 1, .epochs = 2, .bad_rank = -1};
+    FILE *file = fopen(in_folder(state, "file"), "w");
+
+    assert_non_null(file);
+    fclose(file);
+    p.folder = in_folder(state, "file");
+    assert_fails(&p, 3, OT_ERR_IO, "rank 0: ");
+}
+
+static void without_memory_on_one_rank_all_fail_alike(void **state)
+{
+    plan p = {.text = convolution, .slices = 5, .accumulation = 2, .epochs = 1};
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    (void)state;
+    for (int64_t n = 1; st != OT_OK; n += 1 + n / 8) {
+        p.bad_rank = (int)(n % 2);
+        p.fail_at = n;
+        run_plan(&p, 2);
+        st = p.outcomes[0].status;
+        if (st != OT_OK)
+            assert_int_equal(st, OT_ERR_NO_MEMORY);
+        assert_true(n < 100000);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_perceptron_has_the_same_bits_on_any_number_of_ranks),
+        cmocka_unit_test(so_have_running_statistics),
+        cmocka_unit_test(so_has_a_recurrent_layer),
+        cmocka_unit_test(so_have_masks),
+        cmocka_unit_test(unless_said_there_are_as_many_slices_as_ranks),
+        TEST_IN_FOLDER(a_run_is_resumed_with_any_number_of_ranks),
+        TEST_IN_FOLDER(the_best_epoch_is_that_of_one_process),
+        TEST_IN_FOLDER(a_stop_that_one_rank_wants_stops_all),
+        cmocka_unit_test(an_error_on_one_rank_is_that_of_all),
+        cmocka_unit_test(ranks_that_would_not_do_the_same_are_told),
+        TEST_IN_FOLDER(what_cannot_be_saved_is_an_error_of_all),
+        cmocka_unit_test(without_memory_on_one_rank_all_fail_alike),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
