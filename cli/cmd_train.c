@@ -109,31 +109,43 @@ static void take_owner(train_run *r)
         snprintf(r->moments_of, sizeof(r->moments_of), "%s", owner);
 }
 
+// The checkpoint that the run goes on from, if there is one.
+static int load_resumed(train_run *r)
+{
+    const train_values *v = r->values;
+    struct stat info;
+    char *path;
+    ot_status st = OT_OK;
+
+    if (!v->resume)
+        return EXIT_SUCCESS;
+    path = path_in(v->checkpoint_dir, "", "checkpoint");
+    if (!path)
+        return EXIT_FAILED;
+    if (stat(path, &info) == 0) {
+        ot_checkpoint_destroy(ot_artifacts_take_checkpoint(r->artifacts)); // makes room
+        st = ot_checkpoint_load(path, &r->resumed);
+    }
+    free(path);
+    if (st != OT_OK)
+        return report_error();
+    if (r->resumed)
+        take_owner(r);
+    return EXIT_SUCCESS;
+}
+
+// All processes of the job, after all have come so far.
 static int make_session(train_run *r)
 {
     const train_values *v = r->values;
     ot_session_options options = OT_SESSION_OPTIONS_INIT;
-    ot_checkpoint *checkpoint = ot_artifacts_checkpoint(r->artifacts);
-    struct stat info;
-    char *path;
+    ot_parallel_options parallel = OT_PARALLEL_OPTIONS_INIT;
+    ot_checkpoint *checkpoint = r->resumed ? r->resumed : ot_artifacts_checkpoint(r->artifacts);
 
-    if (v->resume) {
-        path = path_in(v->checkpoint_dir, "", "checkpoint");
-        if (!path)
-            return EXIT_FAILED;
-        if (stat(path, &info) == 0) {
-            ot_checkpoint_destroy(ot_artifacts_take_checkpoint(r->artifacts)); // makes room
-            if (ot_checkpoint_load(path, &r->resumed) != OT_OK) {
-                free(path);
-                return report_error();
-            }
-            checkpoint = r->resumed;
-            take_owner(r);
-        }
-        free(path);
-    }
     if (ot_trainer_session_options(&r->trainer_options, &options) != OT_OK)
         return report_error();
+    parallel.comm = r->job.comm;
+    options.parallel = &parallel;
     if (ot_session_create(
             ot_artifacts_training_model(r->artifacts), ot_artifacts_eval_model(r->artifacts),
             ot_artifacts_optimizer_model(r->artifacts), checkpoint, &options, &r->session) != OT_OK)
@@ -269,6 +281,8 @@ static void set_options(train_run *r)
 
 static int finish(train_run *r, const ot_metrics *metrics)
 {
+    if (r->job.rank > 0)
+        return EXIT_SUCCESS;
     if (r->output.path && !r->values->dry_run &&
         train_output_write(&r->output, r->session, r->artifacts, &r->data_options) != EXIT_SUCCESS)
         return EXIT_FAILED;
@@ -276,41 +290,15 @@ static int finish(train_run *r, const ot_metrics *metrics)
     return r->progress.has_lost_log ? EXIT_FAILED : EXIT_SUCCESS;
 }
 
-static int train(train_run *r)
-{
-    ot_metrics metrics;
-    ot_status st;
-    int code;
-
-    code = train_note_all(r);
-    r->start_step = ot_session_step_count(r->session);
-    if (code == EXIT_SUCCESS)
-        code = make_header(r);
-    if (code != EXIT_SUCCESS)
-        return code;
-    set_options(r);
-    progress_catch_signals();
-    st = ot_train_run(r->trainer, r->data.training, r->values->dry_run ? NULL : r->data.validation,
-                      &r->options, &metrics);
-    if (st == OT_OK) {
-        progress_clear(&r->progress);
-        code = finish(r, &metrics);
-    } else {
-        code = train_rescue(r, st, &metrics);
-    }
-    progress_end_signals();
-    return code;
-}
-
 static void start_progress(train_run *r)
 {
     const train_values *v = r->values;
 
     r->progress = (progress){.task = r->options.task,
-                             .is_quiet = v->quiet,
+                             .is_quiet = v->quiet || r->job.rank > 0,
                              .is_json = v->json,
                              .out = v->out && strcmp(v->out, "-") == 0 ? stderr : stdout,
-                             .is_terminal = progress_has_terminal(),
+                             .is_terminal = r->job.rank == 0 && progress_has_terminal(),
                              .saved_step = -1};
 }
 
@@ -346,6 +334,7 @@ static int take_configuration(train_run *r)
     return train_check_honoured(r);
 }
 
+// What every process does by itself,
 static int prepare_run(train_run *r)
 {
     int code = take_configuration(r);
@@ -356,28 +345,70 @@ static int prepare_run(train_run *r)
     if (code == EXIT_SUCCESS)
         code = make_artifacts(r);
     if (code == EXIT_SUCCESS)
-        code = make_session(r);
-    if (code == EXIT_SUCCESS) {
-        if (!r->resumed)
-            ot_session_set_seed(r->session, (uint64_t)r->trainer_options.seed);
-        code = make_trainer(r);
-    }
+        code = load_resumed(r);
+    return code;
+}
+
+// and what it does with a session, which is one of all processes.
+static int prepare_training(train_run *r)
+{
+    int code;
+
+    if (!r->resumed)
+        ot_session_set_seed(r->session, (uint64_t)r->trainer_options.seed);
+    code = make_trainer(r);
     if (code == EXIT_SUCCESS)
         code = make_data(r);
     if (code == EXIT_SUCCESS)
         code = train_output_describe(&r->output, r->forward, r->data.training, &r->batches_options);
+    if (code != EXIT_SUCCESS)
+        return code;
+    start_progress(r);
+    code = train_note_all(r);
+    r->start_step = ot_session_step_count(r->session);
+    return code == EXIT_SUCCESS ? make_header(r) : code;
+}
+
+static int train(train_run *r)
+{
+    ot_metrics metrics;
+    ot_status st;
+    int code;
+
+    set_options(r);
+    progress_catch_signals(r->job.comm != NULL);
+    st = ot_train_run(r->trainer, r->data.training, r->values->dry_run ? NULL : r->data.validation,
+                      &r->options, &metrics);
+    if (st == OT_OK) {
+        progress_clear(&r->progress);
+        code = finish(r, &metrics);
+    } else {
+        code = train_rescue(r, st, &metrics);
+    }
+    code = st == OT_ERR_TIMEOUT ? job_abort(&r->job, code) : job_agree(&r->job, code);
+    progress_end_signals();
     return code;
+}
+
+static int train_in_job(train_run *r)
+{
+    int code = job_agree(&r->job, prepare_run(r));
+
+    if (code == EXIT_SUCCESS)
+        code = make_session(r);
+    if (code == EXIT_SUCCESS)
+        code = prepare_training(r);
+    code = job_agree(&r->job, code);
+    return code == EXIT_SUCCESS ? train(r) : code;
 }
 
 static int run_training(const train_values *values)
 {
     train_run r = {.values = values, .options = OT_TRAIN_OPTIONS_INIT};
-    int code = prepare_run(&r);
+    int code = job_open(&r.job, job_kinds[values->comm]);
 
-    if (code == EXIT_SUCCESS) {
-        start_progress(&r);
-        code = train(&r);
-    }
+    if (code == EXIT_SUCCESS)
+        code = train_in_job(&r);
     progress_deinit(&r.progress);
     train_output_deinit(&r.output);
     data_setup_deinit(&r.data);
@@ -388,6 +419,7 @@ static int run_training(const train_values *values)
     model_setup_deinit(&r.model);
     ot_model_destroy(r.forward);
     ot_string_free(r.config);
+    job_close(&r.job);
     return code;
 }
 

@@ -11,13 +11,14 @@
 #include "report.h"
 
 static volatile sig_atomic_t caught; // the signal that ends the run; 0: none
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-enum { N_SIGNALS = sizeof(signals) / sizeof(signals[0]) };
+static bool signals_come_twice;
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1};
+enum { N_SIGNALS = sizeof(signals) / sizeof(signals[0]), N_OF_JOBS = 1 }; // the last ones
 
 // A terminal that is closed sends SIGHUP more than once, and every write to a closed pipe SIGPIPE.
 static void on_signal(int number)
 {
-    const bool is_repeated = caught == SIGINT || caught == SIGTERM;
+    const bool is_repeated = !signals_come_twice && (caught == SIGINT || caught == SIGTERM);
 
     if (is_repeated && (number == SIGINT || number == SIGTERM)) {
         signal(number, SIG_DFL);
@@ -28,12 +29,13 @@ static void on_signal(int number)
 }
 
 // What is ignored, as SIGHUP under nohup and SIGINT in the background of a script, stays so.
-void progress_catch_signals(void)
+void progress_catch_signals(bool is_in_job)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, old;
 
     sigemptyset(&action.sa_mask);
-    for (int i = 0; i < N_SIGNALS; i++)
+    signals_come_twice = is_in_job;
+    for (int i = 0; i < N_SIGNALS - (is_in_job ? 0 : N_OF_JOBS); i++)
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(signals[i], &action, NULL);
 }

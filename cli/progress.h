@@ -30,8 +30,9 @@ typedef struct progress {
 } progress;
 
 // SIGINT, SIGTERM, SIGHUP and SIGPIPE, as far as they are not ignored already, end the run after
-// its step; a second SIGINT or SIGTERM ends the process at once.
-void progress_catch_signals(void);
+// its step; a second SIGINT or SIGTERM ends the process at once. In a job, whose launcher passes
+// signals on, they may come more than once, and SIGUSR1 ends the run, too.
+void progress_catch_signals(bool is_in_job);
 // Behind the run: whose reader has gone ends by SIGPIPE, as other programs do.
 void progress_end_signals(void);
 bool progress_is_unread(void); // SIGPIPE has come

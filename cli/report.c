@@ -8,11 +8,58 @@
 
 #include "options.h"
 
+static const char prefix[] = "onnxtrain: ";
+static FILE *kept; // NULL: messages are not kept
+static char *kept_text;
+static size_t kept_length;
+
+static FILE *message_stream(void)
+{
+    return kept ? kept : stderr;
+}
+
 static void write_line(const char *format, va_list args)
 {
-    fputs("onnxtrain: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    FILE *out = message_stream();
+
+    fputs(prefix, out);
+    vfprintf(out, format, args);
+    fputc('\n', out);
+}
+
+// Without memory for it, all is told at once.
+void report_hold(bool is_held)
+{
+    if (kept) {
+        fclose(kept);
+        free(kept_text);
+        kept = NULL;
+    }
+    if (is_held)
+        kept = open_memstream(&kept_text, &kept_length);
+}
+
+void report_take(char *text, size_t size)
+{
+    const char *from = "";
+
+    if (kept && fflush(kept) == 0)
+        from = kept_text;
+    if (strncmp(from, prefix, sizeof(prefix) - 1) == 0)
+        from += sizeof(prefix) - 1;
+    snprintf(text, size, "%s", from);
+    if (kept)
+        report_hold(true);
+}
+
+void report_told(const char *text, int rank)
+{
+    if (!*text)
+        return;
+    fputs(prefix, stderr);
+    if (rank >= 0)
+        fprintf(stderr, "rank %d: ", rank);
+    fputs(text, stderr);
 }
 
 int report_error(void)
@@ -49,17 +96,18 @@ void report_notes(const ot_artifacts *artifacts)
 int report_unknown(const char *const *names, int n_names, const char *name, const char *format, ...)
 {
     const char *nearest = ot_nearest_name(name, names, n_names);
+    FILE *out = message_stream();
     va_list args;
 
-    fputs("onnxtrain: ", stderr);
+    fputs(prefix, out);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vfprintf(out, format, args);
     va_end(args);
     for (int i = 0; i < n_names; i++)
-        fprintf(stderr, "%s%s", i == 0 ? " " : ", ", names[i]);
+        fprintf(out, "%s%s", i == 0 ? " " : ", ", names[i]);
     if (nearest)
-        fprintf(stderr, "; did you mean '%s'?", nearest);
-    fputc('\n', stderr);
+        fprintf(out, "; did you mean '%s'?", nearest);
+    fputc('\n', out);
     return EXIT_USAGE;
 }
 

@@ -4,6 +4,7 @@
 #define CLI_REPORT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "onnxtrain/artifacts.h"
 
@@ -16,6 +17,11 @@ void report_notes(const ot_artifacts *artifacts);          // "onnxtrain: note: 
 // Returns EXIT_USAGE.
 int report_unknown(const char *const *names, int n_names, const char *name, const char *format, ...)
     OT_PRINTF(4, 5);
+
+// From now on messages are kept, until they are taken; or no longer.
+void report_hold(bool is_held);
+void report_take(char *text, size_t size);    // what is kept, without its "onnxtrain: "
+void report_told(const char *text, int rank); // of a rank that is named; -1: of none
 
 // A name or message for JSON, which is UTF-8: other bytes become '?'.
 json_t *text_json(const char *text);

@@ -4,6 +4,7 @@
 #define CLI_TRAIN_H
 
 #include "data_options.h"
+#include "job.h"
 #include "model_options.h"
 #include "progress.h"
 #include "train_output.h"
@@ -15,6 +16,7 @@ typedef struct train_values {
     double lr, gamma, power, end_factor;
     int schedule, precision;
     int64_t threads, memory_max;
+    int comm;
     text_list recompute;
     bool reproducible;
     const char *checkpoint_dir;
@@ -36,6 +38,7 @@ int train_values_check(const train_values *v, const char *model);
 
 typedef struct train_run {
     const train_values *values;
+    job job;
     const char *path;
     bool from_folder;
     ot_model *forward;

@@ -86,6 +86,10 @@ int train_rescue(const train_run *r, ot_status status, const ot_metrics *metrics
 {
     bool is_kept = true;
 
+    if (r->job.rank > 0) { // rank 0 tells and keeps
+        report_error();
+        return EXIT_SUCCESS;
+    }
     progress_clear(&r->progress);
     if (progress_is_unread() && !freopen("/dev/null", "w", stderr)) // who has gone is told nothing
         return EXIT_FAILED;

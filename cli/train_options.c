@@ -21,8 +21,7 @@ const option_spec train_option_table[] = {
      "batches per step; their gradients are averaged", "1", NULL, 1},
     {"slices", OPTION_INT, AT(slices), "N",
      "parts of a batch that are computed one by one, as by so many processes; 0: as the run that "
-     "is "
-     "resumed, else 1",
+     "is resumed, but at least one a process",
      "0", NULL, 0},
     {"lr", OPTION_REAL, AT(lr), "X", "learning rate", "0.001", NULL, 0},
     {"schedule", OPTION_CHOICE, AT(schedule), "NAME", "learning rate over the steps", "constant",
@@ -71,7 +70,12 @@ const option_spec train_option_table[] = {
     {"print-config", OPTION_FLAG, AT(print_config), NULL,
      "print the configuration that counts, for --config, and end", NULL, NULL, 0},
     {.help = "Running"},
-    {"threads", OPTION_INT, AT(threads), "N", "0: all processors", "0", NULL, 0},
+    {"comm", OPTION_CHOICE, AT(comm), "KIND",
+     "the processes that share the work: auto: all that mpirun has started, if it has; mpi: those; "
+     "self: this one",
+     "auto", job_kinds, 0},
+    {"threads", OPTION_INT, AT(threads), "N",
+     "0: all processors, or those that this process has of a job", "0", NULL, 0},
     {"reproducible", OPTION_FLAG, AT(reproducible), NULL, "the same bits for any number of threads",
      NULL, NULL, 0},
     MEMORY_MAX_OPTION(AT(memory_max)),

@@ -147,7 +147,7 @@ typedef struct ot_train_options {
     int64_t slices; ///< of every batch, computed one after the other with masks of their own, from
                     ///< the same running statistics, whose mean counts; gradients are summed. With
                     ///< as many slices, results are those of as many processes. 0: as the run that
-                    ///< is resumed, else 1
+                    ///< is resumed, but at least the number of ranks
 } ot_train_options;
 #define OT_TRAIN_OPTIONS_INIT                                                                      \
     {                                                                                              \
@@ -156,14 +156,18 @@ typedef struct ot_train_options {
     }
 
 /**
- * Train. Batches give the user inputs of the trainer's session in the session's order; a
- * description of the trainer is checked against each of them, those of the validation too. An
- * update is made of as many batches as the trainer's options say, and of those that are left at the
- * end of an epoch.
+ * Collective where the trainer's session is over several ranks. Train. Batches give the user inputs
+ * of the trainer's session in the session's order; a description of the trainer is checked against
+ * each of them, those of the validation too. An update is made of as many batches as the trainer's
+ * options say, and of those that are left at the end of an epoch.
  *
  * A state is saved when a train step from it has given a finite loss and all that is trained is
  * finite; until then the checkpoint before it stays. To confirm the last state, one more step is
  * made and undone. After an error in the data the state of the last whole step is saved.
+ *
+ * Over several ranks all have the same data and options, and compute slices of each batch. Every
+ * rank's callback is told, and the wish of one stops all after the same update; rank 0 writes the
+ * files. Metrics are those of all rows, the same on all ranks, as is what is returned.
  *
  * @param training,validation validation may be NULL
  * @param options NULL for defaults
@@ -192,7 +196,8 @@ OT_API ot_status ot_train_describe(const ot_artifacts *artifacts, const ot_sessi
                                    ot_data_options *data, ot_batches_options *batches,
                                    ot_train_options *train);
 
-/** One pass of the eval model over the data. */
+/** One pass of the eval model over the data. Collective where the session is over several ranks:
+ * each takes some of the batches, and all get the sum. */
 OT_API ot_status ot_train_evaluate(ot_session *session, ot_batches *batches,
                                    const ot_train_options *options, ot_metrics *out);
 

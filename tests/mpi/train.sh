@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The command over several processes, started by an MPI's own launcher, against the command alone.
+# Usage: train.sh MPIRUN COMMAND PLUGIN
+set -eu
+mpirun=$1 command=$2
+export OT_COMM_PLUGIN=$3 OT_COMM_TIMEOUT=40 OMP_NUM_THREADS=1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers
+# As --oversubscribe, which MPICH does not know: of Open MPI 4, and of 5.
+export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+here=$here/../cli
+. "$here/models.inc"
+sed 's/r = Relu (h)/ratio = Constant <value = float {0.25}> () r0 = Relu (h) r = Dropout (r0, ratio)/' mlp.onnxtxt >dropout.onnxtxt
+options="dropout.onnxtxt --data text.csv --split 0.2 --batch-size 7 --epochs 6 --seed 7 --threads 1 --reproducible --keep-best"
+
+fail() {
+    echo "train.sh: $1; status $status, and it says:" >&2
+    cat out err >&2
+    exit 1
+}
+
+# job N CODE ARGUMENT...: `train` on N processes ends with CODE.
+job() {
+    n=$1 wanted=$2 status=0
+    shift 2
+    timeout -k 5 50 "$mpirun" -n "$n" "$command" train "$@" >out 2>err </dev/null || status=$?
+    [ "$status" = "$wanted" ] || fail "expected status $wanted of $*"
+}
+
+same() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
+says() { [ "$(cat out err | grep -oF "$2" | wc -l)" -eq "$1" ] || fail "'$2' is not said $1 times"; }
+
+"$command" train $options --slices 2 --quiet --out one.onnx --log one.log
+job 2 0 $options --out two.onnx --log two.log
+same two.onnx one.onnx
+says 1 "epoch 6/6"
+[ "$(wc -l <two.log)" = "$(wc -l <one.log)" ] || fail "the log is not written once"
+
+# Stopped on two processes, resumed on one.
+job 2 0 $options --max-steps 11 --checkpoint-dir saved --quiet
+"$command" train $options --checkpoint-dir saved --resume --quiet --out resumed.onnx
+"$command" train $options --slices 2 --max-steps 11 --checkpoint-dir saved1 --quiet
+"$command" train $options --checkpoint-dir saved1 --resume --quiet --out resumed1.onnx
+same resumed.onnx resumed1.onnx
+
+# What fails on all is said once; what one process finds out, too.
+job 2 1 $options --data none.csv --out none.onnx
+says 1 "none.csv"
+job 3 1 $options --slices 2 --out none.onnx
+says 1 "slices: 2, expected at least 1 for each of the 3 processes"
+[ ! -e none.onnx ] || fail "a model was written"
+
+# What one process alone finds wrong ends all.
+cat >odd.sh <<'END'
+case ${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}} in
+1) exec "$@" --label none ;;
+*) exec "$@" ;;
+esac
+END
+status=0
+timeout -k 5 50 "$mpirun" -n 2 sh odd.sh "$command" train $options --out none.onnx >out 2>err </dev/null || status=$?
+[ "$status" = 1 ] || fail "expected status 1"
+says 1 "onnxtrain: rank 1: "
+[ ! -e none.onnx ] || fail "a model was written"
+
+# A signal to one of them stops all after the same step, saved. The log is a pipe: rank 0 waits when nobody reads it.
+cat >stop.sh <<'END'
+echo $$ >pid.${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
+exec "$@"
+END
+mkfifo log
+"$mpirun" -n 2 sh stop.sh "$command" train $options --epochs 60 --checkpoint-dir stopped --log log >out 2>err </dev/null &
+launcher=$!
+exec 3<log
+for i in 1 2 3 4 5; do read -r line <&3; done
+kill -USR1 "$(cat pid.1)"
+cat <&3 >/dev/null
+exec 3<&-
+status=0
+wait $launcher || status=$?
+[ "$status" != 0 ] || fail "expected a status that is not 0"
+says 1 "onnxtrain: stopped at epoch "
+says 1 "saved to stopped/checkpoint after step "
+"$command" train $options --epochs 60 --checkpoint-dir stopped --resume --quiet --out resumed.onnx
+"$command" train $options --epochs 60 --slices 2 --quiet --out whole.onnx
+same resumed.onnx whole.onnx
