@@ -35,8 +35,8 @@ static const ot_attr_spec reduce_start_attrs[] = {
     {0},
 };
 static const ot_kernel reduce_start_kernels[] = {
-    {.name = "exchange",
-     .flags = OT_KERNEL_THREAD_EXACT,
+    {.name = "ref",
+     .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,
      .prepare = reduce_start_prepare,
      .run = reduce_start_run},
     {0},
