@@ -14,7 +14,8 @@ typedef struct ot__bucket {
     ot__parameter **parameters; // in the order of their places; within those of ot__ranks
     int n_parameters;
     ot__reduce *reduce;
-    bool is_started; // for the present update
+    bool is_complete; // as far as a plan has come
+    bool is_started;  // for the present update
 } ot__bucket;
 
 struct ot__ranks {
@@ -30,6 +31,8 @@ struct ot__ranks {
     int n_statistics;
     void *sums[2];   // memory in which those are summed
     bool is_last;    // the next train step is the last of its update: sums begin while it runs
+    bool starts;     // so do those of this rank, whose gradients are complete then
+    bool has_begun;  // sums of some rank have
     bool is_reduced; // the gradients are those of all ranks,
     bool is_mean;    // and have been divided by the number of ranks
     int n_slices;    // that the sums are made of
@@ -53,6 +56,8 @@ int *ot__buckets_of_inputs(const ot_session *session, int n_inputs);
 ot_status ot__ranks_reduce_start(void *context, int64_t bucket); // of ot_exchange
 // What steps add to are the gradients of this rank.
 ot_status ot__ranks_begin_step(ot_session *session);
+// Sums that have begun on some rank come to an end, on all, whatever becomes of them.
+void ot__ranks_give_up(ot_session *session);
 // `st`: how it went on this rank; returns how it went on all.
 ot_status ot__ranks_end_step(ot_session *session, ot_status st);
 // Collective: gradients and running statistics become those of all ranks.

@@ -31,7 +31,11 @@ ot_status ot__ranks_reduce_start(void *context, int64_t bucket)
 {
     struct ot__ranks *ranks = context;
 
-    return ranks->is_last ? start_bucket(&ranks->buckets[bucket], NULL, 0) : OT_OK;
+    // All ranks start them in the same order, also those that do it later.
+    ranks->buckets[bucket].is_complete = ranks->starts;
+    for (int k = 0; k < ranks->n_buckets && ranks->buckets[k].is_complete; k++)
+        OT_TRY(start_bucket(&ranks->buckets[k], NULL, 0));
+    return OT_OK;
 }
 
 // Those that a step has begun end, whatever became of it.
@@ -42,7 +46,7 @@ static ot_status await_gradients(struct ot__ranks *ranks)
     for (int k = 0; k < ranks->n_buckets; k++) {
         if (ranks->buckets[k].is_started)
             OT_THEN(st, ot__reduce_wait(ranks->buckets[k].reduce));
-        ranks->buckets[k].is_started = false;
+        ranks->buckets[k].is_started = ranks->buckets[k].is_complete = false;
     }
     return st;
 }
@@ -69,6 +73,7 @@ static ot_status reduce_gradients(ot_session *session)
     if (n_waiting > 0)
         take_sums(ranks, &session->slices.sets[0]);
     ranks->is_reduced = true;
+    ranks->has_begun = false;
     return OT_OK;
 }
 
@@ -189,10 +194,19 @@ ot_status ot__ranks_end_step(ot_session *session, ot_status st)
 {
     struct ot__ranks *ranks = session->ranks;
 
-    ranks->is_last = false;
+    ranks->has_begun = ranks->is_last;
+    ranks->is_last = ranks->starts = false;
     st = ot__ranks_agree(ranks->comm, st, "train step", NULL, 0);
-    if (st == OT_OK)
-        return OT_OK;
-    (void)await_gradients(ranks);
+    if (st != OT_OK)
+        ot__ranks_give_up(session);
     return st;
+}
+
+void ot__ranks_give_up(ot_session *session)
+{
+    struct ot__ranks *ranks = session->ranks;
+
+    if (ranks->has_begun)
+        (void)reduce_gradients(session);
+    ranks->has_begun = ranks->is_reduced = false;
 }

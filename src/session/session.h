@@ -70,7 +70,13 @@ ot_status ot__session_set_slices(ot_session *session, int n_slices, int first, i
 void ot__session_begin_slice(ot_session *session, int slice);
 // How often the gradients of the next train step count; 1 unless said.
 ot_status ot__session_weigh(ot_session *session, double weight);
-void ot__session_skip_step(ot_session *session); // instead of one, for a slice without rows
+// Instead of one, for a slice without rows, or for what has failed before it.
+ot_status ot__session_skip_step(ot_session *session, ot_status given);
+// step.c: whether sums may begin while a last step of slices runs: each rank has one slice. Such a
+// step is announced by ot__session_set_last(), and then collective.
+bool ot__session_overlaps(const ot_session *session);
+// A step that was announced is not made: all ranks learn why. Returns `st`, or what all return.
+ot_status ot__session_fail_step(ot_session *session, ot_status st);
 // How a slice goes is known to this rank alone; all learn it with the update, which makes one sum
 // of what the ranks have.
 //

@@ -128,6 +128,7 @@ typedef struct ot__slices {
     bool is_under_way;      // since the first of them has begun
     int present;            // the number of the one that runs
     double weight;          // of the gradients that it has so far
+    bool has_weights;       // which is not 1
     int n_run;              // slices that had rows
     ot__gradient_set *sets; // sums over slices, of which those in front wait for others
     int n_sets, n_waiting;

@@ -177,6 +177,7 @@ void ot__session_begin_slice(ot_session *session, int slice)
     }
     s->present = slice;
     s->weight = 1;
+    s->has_weights = false;
     session->overwrite_gradients = true;
 }
 
@@ -188,14 +189,10 @@ ot_status ot__session_weigh(ot_session *session, double weight)
     if (!s->is_under_way)
         return OT_OK;
     s->weight = weight;
+    s->has_weights = fabs(weight - 1) > 0;
     if (session->overwrite_gradients || !(fabs(weight - before) > 0))
         return OT_OK;
     return ot__session_scale_parameter_gradients(session, before / weight);
-}
-
-void ot__session_skip_step(ot_session *session)
-{
-    session->counter++;
 }
 
 // ---- sums ----
@@ -336,7 +333,7 @@ ot_status ot__session_end_slice(ot_session *session)
         make_zero(session);
     } else {
         s->n_run++;
-        if (fabs(s->weight - 1) > 0)
+        if (s->has_weights)
             OT_TRY(ot__session_scale_parameter_gradients(session, s->weight));
     }
     add_slice(session);

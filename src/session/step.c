@@ -201,10 +201,32 @@ static uint64_t slice_of_step(const ot_session *session)
     return session->ranks != NULL ? (uint64_t)ot_comm_rank(session->ranks->comm) : 0;
 }
 
-// Those of slices are this rank's alone: how they went all learn with the update.
+// Those of slices are this rank's alone: how they went all learn with the update, or with a last
+// one, in which sums begin.
 static bool is_over_ranks(const ot_session *session)
 {
-    return session->ranks != NULL && !session->slices.is_under_way;
+    return session->ranks != NULL && (!session->slices.is_under_way || session->ranks->is_last);
+}
+
+ot_status ot__session_skip_step(ot_session *session, ot_status given)
+{
+    ot_status st = given;
+
+    if (is_over_ranks(session)) {
+        st = agree_on_step(session, given);
+        if (st == OT_OK)
+            st = ot__ranks_end_step(session, OT_OK);
+        session->ranks->is_last = false;
+    }
+    session->counter += st == OT_OK;
+    return st;
+}
+
+ot_status ot__session_fail_step(ot_session *session, ot_status st)
+{
+    const bool is_told = session->ranks == NULL || !session->ranks->is_last;
+
+    return is_told ? st : ot__session_skip_step(session, st);
 }
 
 static ot_status run_session_plan(ot_session *session, ot__plan *plan, bool training)
@@ -220,8 +242,11 @@ static ot_status run_session_plan(ot_session *session, ot__plan *plan, bool trai
         ot__undo_keep(session);
         session->checkpoint->n_accumulated = 0; // the gradients change
     }
-    if (over_ranks)
+    if (over_ranks) {
         OT_TRY(ot__ranks_begin_step(session));
+        session->ranks->starts = session->ranks->is_last &&
+                                 !(session->slices.is_under_way && session->slices.has_weights);
+    }
     return ot__plan_run(plan, &step);
 }
 
@@ -239,8 +264,10 @@ ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
     *has_run = false;
     OT_THEN(st, check_session_step(session, program, inputs, n_inputs));
     OT_THEN(st, prepare_session_plan(session, program, outputs, n_outputs, is_new, &plan));
-    if (over_ranks)
+    if (over_ranks) {
         st = agree_on_step(session, st);
+        session->ranks->is_last = session->ranks->is_last && st == OT_OK;
+    }
     if (st == OT_OK) {
         ot__packing_enter(session);
         bind_step_inputs(session, program, plan, inputs);
@@ -304,6 +331,14 @@ ot_tensor *const ot__step_unwanted = &(ot_tensor){0};
 void ot__session_set_trainer(ot_session *session, bool has_trainer)
 {
     session->has_trainer = has_trainer;
+}
+
+bool ot__session_overlaps(const ot_session *session)
+{
+    const struct ot__ranks *ranks = session->ranks;
+
+    return ranks != NULL && session->slices.count == ot_comm_world_size(ranks->comm) &&
+           ranks->n_slices == session->slices.count;
 }
 
 void ot__session_set_last(ot_session *session)

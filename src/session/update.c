@@ -155,7 +155,11 @@ static ot_status agree_on_update(ot_session *session, ot_status st, int64_t n_mi
         {"the number of updates", (uint64_t)session->checkpoint->step},
     };
 
-    OT_TRY(ot__ranks_agree(session->ranks->comm, st, "update", fields, (int)OT_COUNT(fields)));
+    st = ot__ranks_agree(session->ranks->comm, st, "update", fields, (int)OT_COUNT(fields));
+    if (st != OT_OK) {
+        ot__ranks_give_up(session);
+        return st;
+    }
     return ot__ranks_reduce(session);
 }
 

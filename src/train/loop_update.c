@@ -95,10 +95,8 @@ static ot_status train_batch(ot__loop *l, bool *has_confirmed)
     int64_t rows, all;
 
     OT_TRY(next_batch(l, &rows, &all));
-    if (rows == 0) {
-        ot__trainer_skip_step(l->trainer);
-        return OT_OK;
-    }
+    if (rows == 0)
+        return ot__trainer_skip_step(l->trainer);
     OT_TRY(ot__session_weigh(l->session, (double)(rows * l->n_slices) / (double)all));
     OT_TRY(ot__loop_batch(l, OT_MODE_TRAIN, sums));
     l->are_finite = l->are_finite && l->is_finite;
@@ -108,13 +106,36 @@ static ot_status train_batch(ot__loop *l, bool *has_confirmed)
     return OT_OK;
 }
 
+static bool has_to_confirm(const ot__loop *l)
+{
+    return !l->is_confirmed || l->plan.checkpoint || l->plan.best;
+}
+
+// While the last step of an update runs sums over the ranks may begin, unless the state is saved
+// then: that looks at gradients, too.
+static bool overlaps(const ot__loop *l)
+{
+    return l->comm != NULL && ot__session_overlaps(l->session) && !has_to_confirm(l) &&
+           ot__batches_size(l->training) >= l->n_slices;
+}
+
 static ot_status train_slice(ot__loop *l, int64_t slice, int64_t n_batches, bool *has_confirmed)
 {
-    OT_TRY(ot__batches_set_slice(l->training, slice, l->n_slices));
-    OT_TRY(ot_batches_seek(l->training, l->at.epoch, l->at.batch));
+    const bool is_collective = overlaps(l);
+    ot_status st = ot__batches_set_slice(l->training, slice, l->n_slices);
+
+    OT_THEN(st, ot_batches_seek(l->training, l->at.epoch, l->at.batch));
     ot__trainer_begin_slice(l->trainer, (int)slice);
-    for (int64_t i = 0; i < n_batches; i++, l->at.batch++)
-        OT_TRY(train_batch(l, has_confirmed));
+    for (int64_t i = 0; i < n_batches - 1; i++) {
+        OT_THEN(st, train_batch(l, has_confirmed));
+        l->at.batch += st == OT_OK;
+    }
+    if (is_collective)
+        ot__session_set_last(l->session);
+    OT_THEN(st, train_batch(l, has_confirmed));
+    if (st != OT_OK)
+        return ot__session_fail_step(l->session, st);
+    l->at.batch++;
     return ot__session_end_slice(l->session);
 }
 
@@ -135,7 +156,7 @@ static ot_status train_slices(ot__loop *l)
 // Over several ranks a state is one to go on from when the losses of all of them are finite.
 static ot_status confirm_together(ot__loop *l, ot_status st)
 {
-    if (l->comm == NULL || (l->is_confirmed && !l->plan.checkpoint && !l->plan.best))
+    if (l->comm == NULL || !has_to_confirm(l))
         return st;
     OT_TRY(ot__loop_agree_on_loss(l, st, &l->are_finite));
     return l->are_finite ? ot__save_confirmed(l) : OT_OK;
@@ -174,6 +195,5 @@ ot_status ot__loop_repeat(ot__loop *l)
         ot__trainer_begin_slice(l->trainer, (int)l->last_slice - 1);
     if (rows > 0)
         return ot__loop_batch(l, OT_MODE_TRAIN, &sums);
-    ot__trainer_skip_step(l->trainer);
-    return OT_OK;
+    return ot__trainer_skip_step(l->trainer);
 }

@@ -111,7 +111,8 @@ void ot__trainer_restart(ot_trainer *trainer);
 // trainer_slices.c: the micro-batches since the last update come again, for the next slice of them.
 void ot__trainer_begin_slice(ot_trainer *trainer, int slice);
 void ot__trainer_count_step(ot_trainer *trainer);
-void ot__trainer_skip_step(ot_trainer *trainer); // a micro-batch of which the slice has no rows
+// A micro-batch of which the slice has no rows.
+ot_status ot__trainer_skip_step(ot_trainer *trainer);
 // The state that all micro-batches since the last update were computed from, in slices, and back.
 void ot__trainer_go_back(ot_trainer *trainer);
 void ot__trainer_go_forth(ot_trainer *trainer);

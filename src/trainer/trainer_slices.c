@@ -29,8 +29,9 @@ void ot__trainer_go_forth(ot_trainer *trainer)
     trainer->info.step += trainer->n_accumulated;
 }
 
-void ot__trainer_skip_step(ot_trainer *trainer)
+ot_status ot__trainer_skip_step(ot_trainer *trainer)
 {
-    ot__session_skip_step(trainer->session);
+    OT_TRY(ot__session_skip_step(trainer->session, OT_OK));
     ot__trainer_count_step(trainer);
+    return OT_OK;
 }

@@ -3,6 +3,7 @@
 // bits.
 #include <math.h>
 
+#include "session/ranks.h"
 #include "slices_fixture.h"
 #include "unit/base/temporary_folder.h"
 #include "unit/dist/ranks.h"
@@ -352,12 +353,11 @@ static void what_cannot_be_saved_is_an_error_of_all(void **state)
     assert_fails(&p, 3, OT_ERR_IO, "rank 0: ");
 }
 
-static void without_memory_on_one_rank_all_fail_alike(void **state)
+static void lack_memory(int64_t slices)
 {
-    plan p = {.text = convolution, .slices = 5, .accumulation = 2, .epochs = 1};
+    plan p = {.text = convolution, .slices = slices, .accumulation = 2, .epochs = 1};
     ot_status st = OT_ERR_NO_MEMORY;
 
-    (void)state;
     for (int64_t n = 1; st != OT_OK; n += 1 + n / 8) {
         p.bad_rank = (int)(n % 2);
         p.fail_at = n;
@@ -367,6 +367,56 @@ static void without_memory_on_one_rank_all_fail_alike(void **state)
             assert_int_equal(st, OT_ERR_NO_MEMORY);
         assert_true(n < 100000);
     }
+}
+
+static void without_memory_on_one_rank_all_fail_alike(void **state)
+{
+    (void)state;
+    lack_memory(5);
+    lack_memory(2); // sums begin while a step runs
+}
+
+// ---- when sums begin ----
+
+static void step_of_slice(ot_comm *comm, void *context)
+{
+    const double *weights = context;
+    const int rank = ot_comm_rank(comm);
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    ot_parallel_options parallel = OT_PARALLEL_OPTIONS_INIT;
+    ot_tensor *loss = NULL;
+    world w;
+
+    parallel.comm = comm;
+    parallel.bucket_bytes = 1; // one for each parameter
+    options.parallel = &parallel;
+    RANK_MUST(open_world_over(&w, perceptron, &options));
+    RANK_MUST(ot__session_set_slices(w.session, 2, rank, rank + 1));
+    RANK_CHECK(ot__session_overlaps(w.session), "rank %d", rank);
+    for (int n = 0; n < 2; n++) { // the first update, and one that follows
+        ot__session_begin_slice(w.session, rank);
+        RANK_MUST(ot__session_weigh(w.session, weights[rank]));
+        ot__session_set_last(w.session);
+        RANK_MUST(
+            ot_session_train_step(w.session, (const ot_tensor *const *)w.tensors, 2, &loss, 1));
+        for (int k = 0; k < w.session->ranks->n_buckets; k++)
+            RANK_CHECK(w.session->ranks->buckets[k].is_started == (weights[rank] > 0.75),
+                       "rank %d, bucket %d, update %d", rank, k, n);
+        RANK_MUST(ot__session_end_slice(w.session));
+        RANK_MUST(ot__session_update(w.session, OT_OK, 1, NULL));
+        ot__session_reset_gradients(w.session);
+    }
+    ot_tensor_destroy(loss);
+    close_world(&w);
+}
+
+static void sums_begin_in_the_last_step_of_a_slice_that_counts_once(void **state)
+{
+    static double weights[][2] = {{1, 1}, {1, 0.5}};
+
+    (void)state;
+    run_ranks(2, step_of_slice, weights[0]);
+    run_ranks(2, step_of_slice, weights[1]);
 }
 
 int main(void)
@@ -384,6 +434,7 @@ int main(void)
         cmocka_unit_test(ranks_that_would_not_do_the_same_are_told),
         TEST_IN_FOLDER(what_cannot_be_saved_is_an_error_of_all),
         cmocka_unit_test(without_memory_on_one_rank_all_fail_alike),
+        cmocka_unit_test(sums_begin_in_the_last_step_of_a_slice_that_counts_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
