@@ -113,8 +113,8 @@ typedef struct ot_arg {
     const ot_layout *layout; ///< NULL: row-major
 } ot_arg;
 
-/** What nodes do together with the other ranks of a training. A function that is NULL has nothing to
- * do. */
+/** What nodes do together with the other ranks of a training. A function that is NULL has nothing
+ * to do. */
 typedef struct ot_exchange {
     void *context; ///< of the functions
     /** Each of n numbers becomes its sum over all ranks, in their order. */

@@ -91,7 +91,7 @@ void ot__undo_restore(const ot__undo *undo)
     copy_undo(undo, undo->copies, true);
 }
 
-static void swap_bytes(uint8_t *a, uint8_t *b, size_t n)
+static void exchange_bytes(uint8_t *a, uint8_t *b, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const uint8_t x = a[i];
@@ -104,7 +104,7 @@ static void swap_bytes(uint8_t *a, uint8_t *b, size_t n)
 static void swap_undo(const ot__undo *undo, void *const *copies)
 {
     for (int i = 0; i < undo->n; i++)
-        swap_bytes(undo->parameters[i]->value->data, copies[i],
+        exchange_bytes(undo->parameters[i]->value->data, copies[i],
                    undo->parameters[i]->value->n_bytes);
 }
 
