@@ -18,10 +18,14 @@ typedef struct ot_parallel_options {
     /** Gradients are summed in buckets of about so many bytes, each as soon as it is complete. 0:
      * 4 MiB, or 64 KiB for each rank where that is more. */
     size_t bucket_bytes;
+    /** What is not kept whole on every rank (ZeRO). 0: nothing; 1: what the optimizer keeps of the
+     * parameters (moments, averages): each rank has a share of it, and updates that share of the
+     * parameters */
+    int zero;
 } ot_parallel_options;
 #define OT_PARALLEL_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(ot_parallel_options), NULL, 0                                                       \
+        sizeof(ot_parallel_options), NULL, 0, 0                                                    \
     }
 
 #ifdef __cplusplus

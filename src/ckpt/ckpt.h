@@ -100,8 +100,10 @@ struct ot_checkpoint {
     int places[OT_MAX_CUT_GROUPS]; // of this process, in the groups that parameters are cut among
     struct ot__stamp *stamp;       // of its tensors that are in dicts; NULL: none are
     struct ot__ckpt_block *blocks; // memory that some of its values and gradients lie in
-    void *session;                 // the session that works on it now, or NULL
-    bool is_released;              // by its owner: it goes with the session
+    ot_sharding **shardings;       // that it keeps for its parameters
+    int n_shardings, shardings_capacity;
+    void *session;    // the session that works on it now, or NULL
+    bool is_released; // by its owner: it goes with the session
     // Set while a session keeps parameters in layouts of its own: makes one row-major. The session
     // brings it back before it computes.
     void (*unpack)(void *session, ot__parameter *parameter);
@@ -120,7 +122,9 @@ static inline ot_tensor *ot__ckpt_shown(const ot_checkpoint *checkpoint, const o
 
     return checkpoint->shows_averages && average != NULL ? average : p->value;
 }
-// shardings.c. The shape that the model has, of a parameter of a checkpoint that is not nominal;
+// shardings.c. It is the checkpoint's from now on, also on failure.
+ot_status ot__ckpt_keep_sharding(ot_checkpoint *checkpoint, ot_sharding *sharding);
+// The shape that the model has, of a parameter of a checkpoint that is not nominal;
 // `value->shape` is that of the memory here.
 const ot_shape *ot__parameter_shape(const ot__parameter *parameter);
 // What of its slots is here.

@@ -50,6 +50,17 @@ ot_status ot__ckpt_cut(const ot_checkpoint *checkpoint, const ot_sharding *shard
     return OT_HAND_OUT(st, out, local, ot_tensor_destroy);
 }
 
+ot_status ot__ckpt_keep_sharding(ot_checkpoint *checkpoint, ot_sharding *sharding)
+{
+    if (!ot__grow(&checkpoint->shardings, &checkpoint->shardings_capacity, checkpoint->n_shardings,
+                  sizeof(ot_sharding *))) {
+        ot_sharding_destroy(sharding);
+        return OT_ERR_NO_MEMORY;
+    }
+    checkpoint->shardings[checkpoint->n_shardings++] = sharding;
+    return OT_OK;
+}
+
 // ---- what takes parameters whole ----
 
 static ot_status refuse_cut_parameter(const ot__parameter *parameter, const char *what)

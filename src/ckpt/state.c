@@ -67,6 +67,9 @@ static void destroy_state(ot_checkpoint *checkpoint)
         parameter_destroy(checkpoint->parameters[i]);
     checkpoint->n_parameters = 0;
     ot__ckpt_drop_blocks(checkpoint);
+    for (int i = 0; i < checkpoint->n_shardings; i++)
+        ot_sharding_destroy(checkpoint->shardings[i]);
+    ot__free(checkpoint->shardings);
     ot__free(checkpoint->parameters);
     for (int i = 0; i < checkpoint->n_properties; i++) {
         ot__free(checkpoint->properties[i].name);

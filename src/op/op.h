@@ -269,6 +269,17 @@ static inline void *ot__run_out(const ot_run *r, int i)
     return i < r->n_out && r->out[i] != NULL ? r->out[i]->data : NULL;
 }
 
+// ---- sums over ranks in ot_kernel.run, of operators with OT_OP_ORDERED: of what a rank has of
+// tensors that are cut over them ----
+
+static inline ot_status ot__run_sum(const ot_run *r, double *numbers, int n)
+{
+    const ot_exchange *exchange = r->step->exchange;
+
+    return exchange != NULL && exchange->sum != NULL ? exchange->sum(exchange->context, numbers, n)
+                                                     : OT_OK;
+}
+
 // ---- can_run of kernels that want something to compute (prep.c) ----
 
 bool ot__prep_has_elements(const ot_prep *p); // input 0 is not empty

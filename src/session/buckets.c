@@ -64,8 +64,7 @@ static ot_status order_gradients(ot_session *session)
 
 // ---- the buckets ----
 
-// Elements that a tensor takes in a bucket.
-static int64_t padded_count(const ot_tensor *t)
+int64_t ot__bucket_count(const ot_tensor *t)
 {
     return (int64_t)(ot__align_up(t->n_bytes) / ot_dtype_size(t->dtype));
 }
@@ -75,7 +74,7 @@ static bool fits_into(const ot__bucket *b, const ot_tensor *t, size_t most)
     const size_t element = ot_dtype_size(t->dtype);
 
     return b->n_parameters > 0 && b->dtype == t->dtype &&
-           ((size_t)b->n_elements + (size_t)padded_count(t)) * element <= most;
+           ((size_t)b->n_elements + (size_t)ot__bucket_count(t)) * element <= most;
 }
 
 static void add_to_bucket(ot__bucket *b, ot__parameter **parameters, const ot_tensor *t)
@@ -84,7 +83,7 @@ static void add_to_bucket(ot__bucket *b, ot__parameter **parameters, const ot_te
         b->parameters = parameters;
     b->dtype = t->dtype;
     b->n_parameters++;
-    b->n_elements += padded_count(t);
+    b->n_elements += ot__bucket_count(t);
 }
 
 static ot_status fill_buckets(ot_session *session)
@@ -105,25 +104,33 @@ static ot_status fill_buckets(ot_session *session)
     return OT_OK;
 }
 
+// The tensors of a bucket, one after the other in memory of the checkpoint's.
+static ot_status lay_bucket(ot_checkpoint *checkpoint, const ot__bucket *b, bool are_values)
+{
+    void *memory;
+    char *at;
+
+    OT_TRY(
+        ot__ckpt_add_block(checkpoint, (size_t)b->n_elements * ot_dtype_size(b->dtype), &memory));
+    at = memory;
+    for (int i = 0; i < b->n_parameters; i++) {
+        ot_tensor *t = are_values ? b->parameters[i]->value : b->parameters[i]->gradient;
+
+        ot__tensor_move(t, at);
+        at += ot__align_up(t->n_bytes);
+    }
+    return OT_OK;
+}
+
 // One bucket after the other, so that no more than one is there twice.
 static ot_status lay_buckets(ot_session *session)
 {
-    struct ot__ranks *ranks = session->ranks;
+    const struct ot__ranks *ranks = session->ranks;
 
     for (int k = 0; k < ranks->n_buckets; k++) {
-        const ot__bucket *b = &ranks->buckets[k];
-        const size_t n_bytes = (size_t)b->n_elements * ot_dtype_size(b->dtype);
-        void *memory;
-        char *at;
-
-        OT_TRY(ot__ckpt_add_block(session->checkpoint, n_bytes, &memory));
-        at = memory;
-        for (int i = 0; i < b->n_parameters; i++) {
-            ot_tensor *t = b->parameters[i]->gradient;
-
-            ot__tensor_move(t, at);
-            at += ot__align_up(t->n_bytes);
-        }
+        OT_TRY(lay_bucket(session->checkpoint, &ranks->buckets[k], false));
+        if (ranks->zero > 0)
+            OT_TRY(lay_bucket(session->checkpoint, &ranks->buckets[k], true));
     }
     ot__ckpt_drop_blocks(session->checkpoint);
     return OT_OK;
@@ -140,7 +147,7 @@ static ot_status fill_statistics(ot_session *session, ot_dtype dtype)
     *b = (ot__bucket){.dtype = dtype};
     for (int i = 0; i < session->undo.n; i++)
         if (session->undo.parameters[i]->value->dtype == dtype)
-            b->n_elements += padded_count(session->undo.parameters[i]->value);
+            b->n_elements += ot__bucket_count(session->undo.parameters[i]->value);
     if (b->n_elements == 0)
         return OT_OK;
     ranks->sums[ranks->n_statistics] =
@@ -153,31 +160,34 @@ static ot_status fill_statistics(ot_session *session, ot_dtype dtype)
 // ---- reductions ----
 
 // Shares of the ranks begin where a line of the cache does.
-static void cut_evenly(const ot__bucket *b, int n_ranks, int64_t *starts)
+static ot_status cut_evenly(ot__bucket *b, int n_ranks)
 {
     const int64_t line = OT_ALIGNMENT / (int64_t)ot_dtype_size(b->dtype);
 
+    b->starts = ot__alloc_zero((size_t)n_ranks + 1, sizeof *b->starts);
+    OT_TRY(ot__made(b->starts != NULL));
     for (int i = 0; i < n_ranks; i++)
-        starts[i] = b->n_elements / line * i / n_ranks * line;
-    starts[n_ranks] = b->n_elements;
+        b->starts[i] = b->n_elements / line * i / n_ranks * line;
+    b->starts[n_ranks] = b->n_elements;
+    return OT_OK;
 }
 
-static ot_status make_reductions(struct ot__ranks *ranks, ot__bucket *buckets, int n, int n_slices)
+static ot_status cut_buckets(struct ot__ranks *ranks)
 {
-    const int n_ranks = ot_comm_world_size(ranks->comm);
-    int64_t *starts = ot__alloc_zero((size_t)n_ranks + 1, sizeof *starts);
-    ot_status st = ot__ranks_agree(ranks->comm, ot__made(starts != NULL), "buckets", NULL, 0);
+    for (int k = 0; k < ranks->n_buckets; k++)
+        OT_TRY(cut_evenly(&ranks->buckets[k], ot_comm_world_size(ranks->comm)));
+    for (int k = 0; k < ranks->n_statistics; k++)
+        OT_TRY(cut_evenly(&ranks->statistics[k], ot_comm_world_size(ranks->comm)));
+    return OT_OK;
+}
 
-    for (int k = 0; st == OT_OK && k < n; k++) {
-        ot__reduce_options options = {
-            .dtype = buckets[k].dtype, .n_slices = n_slices, .starts = starts};
+static ot_status make_reduction(const struct ot__ranks *ranks, ot__bucket *b, int n_slices)
+{
+    const ot__reduce_options options = {
+        .dtype = b->dtype, .n_slices = n_slices, .starts = b->starts};
 
-        cut_evenly(&buckets[k], n_ranks, starts);
-        ot__reduce_destroy(buckets[k].reduce);
-        st = ot__reduce_create(ranks->comm, &options, &buckets[k].reduce);
-    }
-    ot__free(starts);
-    return st;
+    ot__reduce_destroy(b->reduce);
+    return ot__reduce_create(ranks->comm, &options, &b->reduce);
 }
 
 ot_status ot__buckets_set_slices(ot_session *session, int n_slices)
@@ -185,8 +195,10 @@ ot_status ot__buckets_set_slices(ot_session *session, int n_slices)
     struct ot__ranks *ranks = session->ranks;
 
     ranks->n_slices = 0;
-    OT_TRY(make_reductions(ranks, ranks->buckets, ranks->n_buckets, n_slices));
-    OT_TRY(make_reductions(ranks, ranks->statistics, ranks->n_statistics, n_slices));
+    for (int k = 0; k < ranks->n_buckets && (ranks->zero == 0 || ranks->is_cut); k++)
+        OT_TRY(make_reduction(ranks, &ranks->buckets[k], n_slices));
+    for (int k = 0; k < ranks->n_statistics; k++)
+        OT_TRY(make_reduction(ranks, &ranks->statistics[k], n_slices));
     ranks->n_slices = n_slices;
     return OT_OK;
 }
@@ -195,12 +207,16 @@ ot_status ot__buckets_set_slices(ot_session *session, int n_slices)
 
 void ot__buckets_deinit(struct ot__ranks *ranks)
 {
-    for (int k = 0; k < ranks->n_buckets; k++)
+    for (int k = 0; k < ranks->n_buckets; k++) {
         ot__reduce_destroy(ranks->buckets[k].reduce);
+        ot__free(ranks->buckets[k].starts);
+    }
     for (int k = 0; k < (int)OT_COUNT(ranks->statistics); k++) {
         ot__reduce_destroy(ranks->statistics[k].reduce);
+        ot__free(ranks->statistics[k].starts);
         ot__free_aligned(ranks->sums[k]);
     }
+    ot__free(ranks->first_here);
     ot__free(ranks->buckets);
     ot__free(ranks->parameters);
     ot__free(ranks->bucket_of);
@@ -212,7 +228,8 @@ ot_status ot__buckets_make(ot_session *session)
     OT_TRY(fill_buckets(session));
     OT_TRY(lay_buckets(session));
     OT_TRY(fill_statistics(session, OT_F32));
-    return fill_statistics(session, OT_F64);
+    OT_TRY(fill_statistics(session, OT_F64));
+    return cut_buckets(session->ranks);
 }
 
 int *ot__buckets_of_inputs(const ot_session *session, int n_inputs)

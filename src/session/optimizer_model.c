@@ -327,7 +327,9 @@ ot_status ot__optimizer_create(ot_session *session, ot_model *model, bool is_swi
     OT_TRY(check_rule_names(o));
     OT_TRY(check_dtypes(o));
     OT_TRY(make_numbers(o));
-    return session->checkpoint->is_nominal ? OT_OK : ot__optimizer_ready(session, is_switch);
+    if (session->checkpoint->is_nominal || ot__ranks_cut_later(session))
+        return OT_OK;
+    return ot__optimizer_ready(session, is_switch);
 }
 
 void ot__optimizer_deinit(ot__optimizer *optimizer)

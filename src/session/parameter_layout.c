@@ -138,6 +138,17 @@ void ot__packing_enter(ot_session *session)
         move(&session->packing, session->parameters[i], session->packing.layouts[i]);
 }
 
+ot_status ot__packing_give_up(ot_session *session)
+{
+    ot__packing_leave(session);
+    ot__compiled_model_drop_plans(&session->training);
+    ot__compiled_model_drop_plans(&session->eval);
+    session->packing.layouts =
+        ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(const ot_layout *));
+    session->packing.is_chosen = session->packing.layouts != NULL;
+    return ot__made(session->packing.is_chosen);
+}
+
 void ot__packing_leave(ot_session *session)
 {
     ot__packing *packing = &session->packing;

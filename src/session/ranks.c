@@ -126,7 +126,7 @@ ot_comm *ot__session_comm(const ot_session *session)
 static ot_status agree_on_session(ot_comm *comm, const ot_session *session, ot_status st)
 {
     const ot__optimizer *o = session != NULL ? &session->optimizer : NULL;
-    ot_agree_field fields[7];
+    ot_agree_field fields[8];
 
     if (st != OT_OK)
         return ot__ranks_agree(comm, st, "session", NULL, 0);
@@ -136,6 +136,7 @@ static ot_status agree_on_session(ot_comm *comm, const ot_session *session, ot_s
     fields[3] = (ot_agree_field){"precision", (uint64_t)session->options.precision};
     fields[4] = (ot_agree_field){"reproducible", (uint64_t)session->options.reproducible};
     fields[5] = (ot_agree_field){"bucket_bytes", session->ranks->bucket_bytes};
+    fields[7] = (ot_agree_field){"zero", (uint64_t)session->ranks->zero};
     fields[6] = (ot_agree_field){"the state of the optimizer",
                                  (uint64_t)o->has_slot[OT_SLOT_MOMENT1] +
                                      2 * (uint64_t)o->has_slot[OT_SLOT_MOMENT2] +
@@ -146,6 +147,14 @@ static ot_status agree_on_session(ot_comm *comm, const ot_session *session, ot_s
 static ot_status poke_ranks(void *context)
 {
     return ot__comm_poke(((struct ot__ranks *)context)->comm);
+}
+
+// In the order of the ranks.
+static ot_status sum_over_ranks(void *context, double *numbers, int n)
+{
+    ot_comm *comm = ((struct ot__ranks *)context)->comm;
+
+    return ot_comm_all_reduce(comm, OT_COMM_SUM, OT_F64, numbers, n);
 }
 
 ot_status ot__ranks_read(const ot_session_options *options, ot_parallel_options *out)
@@ -177,6 +186,8 @@ ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *optio
     const int n = options->comm != NULL ? ot_comm_world_size(options->comm) : 1;
     struct ot__ranks *ranks;
 
+    if (options->zero < 0 || options->zero > 1)
+        return ot__error(OT_ERR_INVALID, "zero is %d, expected 0 or 1", options->zero);
     if (n < 2)
         return OT_OK;
     ranks = ot__alloc_zero(1, sizeof *ranks);
@@ -185,8 +196,11 @@ ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *optio
     ranks->bucket_bytes = options->bucket_bytes > 0
                               ? options->bucket_bytes
                               : OT_MAX((size_t)LEAST, (size_t)PER_RANK * (size_t)n);
+    ranks->zero = options->zero;
     ranks->exchange =
         (ot_exchange){.context = ranks, .reduce_start = ot__ranks_reduce_start, .poke = poke_ranks};
+    ranks->update_exchange = (ot_exchange){
+        .context = ranks, .sum = options->zero > 0 ? sum_over_ranks : NULL, .poke = poke_ranks};
     session->ranks = ranks;
     if (session->plan_options.n_threads == 0)
         session->plan_options.n_threads = ot_comm_threads(options->comm);
@@ -200,6 +214,11 @@ ot_status ot__ranks_join(const ot_parallel_options *options, ot_session *session
     OT_TRY(agree_on_session(options->comm, session, st));
     OT_TRY(bring_values_together(session));
     return ot__buckets_set_slices(session, ot_comm_world_size(options->comm));
+}
+
+bool ot__ranks_cut_later(const ot_session *session)
+{
+    return session->ranks != NULL && session->ranks->zero > 0 && !session->ranks->is_cut;
 }
 
 void ot__ranks_deinit(ot_session *session)

@@ -7,17 +7,20 @@
 
 // ---- gradients ----
 
-// Contributions: of sums that wait, if there are slices, and what parameters have.
-static ot_status start_bucket(ot__bucket *b, const ot__gradient_set *waiting, int n_waiting)
+// Contributions: of sums that wait, if there are slices, and what parameters have. The sum of a
+// share is its rank's, or goes to all.
+static ot_status start_bucket(const struct ot__ranks *ranks, ot__bucket *b,
+                              const ot__gradient_set *waiting, int n_waiting)
 {
+    const int phases = OT_REDUCE_SCATTER | (ranks->zero == 0 ? OT_REDUCE_GATHER : 0);
     void *buffers[OT_TREE_COVER_MAX + 1];
 
-    if (b->is_started)
+    if (b->is_started || b->reduce == NULL)
         return OT_OK;
     for (int k = 0; k < n_waiting; k++)
         buffers[k] = waiting[k].gradients[b->parameters[0]->number];
     buffers[n_waiting] = b->parameters[0]->gradient->data;
-    OT_TRY(ot__reduce_start(b->reduce, OT_REDUCE_SCATTER | OT_REDUCE_GATHER, buffers));
+    OT_TRY(ot__reduce_start(b->reduce, phases, buffers));
     b->is_started = true;
     return OT_OK;
 }
@@ -34,7 +37,7 @@ ot_status ot__ranks_reduce_start(void *context, int64_t bucket)
     // All ranks start them in the same order, also those that do it later.
     ranks->buckets[bucket].is_complete = ranks->starts;
     for (int k = 0; k < ranks->n_buckets && ranks->buckets[k].is_complete; k++)
-        OT_TRY(start_bucket(&ranks->buckets[k], NULL, 0));
+        OT_TRY(start_bucket(ranks, &ranks->buckets[k], NULL, 0));
     return OT_OK;
 }
 
@@ -68,7 +71,7 @@ static ot_status reduce_gradients(ot_session *session)
     const int n_waiting = count_sums_that_wait(session);
 
     for (int k = 0; k < ranks->n_buckets; k++)
-        OT_TRY(start_bucket(&ranks->buckets[k], session->slices.sets, n_waiting));
+        OT_TRY(start_bucket(ranks, &ranks->buckets[k], session->slices.sets, n_waiting));
     OT_TRY(await_gradients(ranks));
     if (n_waiting > 0)
         take_sums(ranks, &session->slices.sets[0]);
@@ -167,13 +170,22 @@ ot_status ot__ranks_reduce(ot_session *session)
 
 // ---- steps ----
 
-// Of sums that a further step adds to, one rank keeps all: the sum over the ranks is what it was.
+// Of sums that a further step adds to, every rank keeps its share: the sum over the ranks is what
+// it was.
 static ot_status keep_own(ot_session *session)
 {
     const struct ot__ranks *ranks = session->ranks;
+    const int rank = ot_comm_rank(ranks->comm);
 
-    for (int i = 0; i < ranks->n_parameters && ot_comm_rank(ranks->comm) > 0; i++)
-        memset(ranks->parameters[i]->gradient->data, 0, ranks->parameters[i]->gradient->n_bytes);
+    for (int k = 0; k < ranks->n_buckets; k++) {
+        const ot__bucket *b = &ranks->buckets[k];
+        const size_t element = ot_dtype_size(b->dtype);
+        char *memory = b->parameters[0]->gradient->data;
+
+        memset(memory, 0, (size_t)b->starts[rank] * element);
+        memset(memory + (size_t)b->starts[rank + 1] * element, 0,
+               (size_t)(b->n_elements - b->starts[rank + 1]) * element);
+    }
     return ranks->is_mean
                ? ot__session_scale_parameter_gradients(session, ot_comm_world_size(ranks->comm))
                : OT_OK;
@@ -184,8 +196,10 @@ ot_status ot__ranks_begin_step(ot_session *session)
     struct ot__ranks *ranks = session->ranks;
     ot_status st = OT_OK;
 
-    if (ranks->is_reduced && !session->overwrite_gradients)
+    if (ranks->is_reduced && !session->overwrite_gradients) {
+        ot__packing_enter(session); // shares are parts of buckets in the layouts of their sums
         st = keep_own(session);
+    }
     ranks->is_reduced = ranks->is_mean = false;
     return st;
 }

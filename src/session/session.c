@@ -260,6 +260,8 @@ static ot_status create_session(ot__models *m, ot_checkpoint *checkpoint,
 
     if (checkpoint->session != NULL)
         return ot__error(OT_ERR_STATE, "another session works on the checkpoint");
+    if (checkpoint->n_shardings > 0) // which a session has left
+        OT_TRY(ot__ckpt_check_whole(checkpoint, true));
     session = ot__alloc_zero(1, sizeof *session);
     OT_TRY(ot__made(session != NULL));
     ot__dump_start();

@@ -221,6 +221,8 @@ ot_status ot__ranks_prepare(ot_session *session); // when its parameters have gr
 // failed.
 ot_status ot__ranks_join(const ot_parallel_options *options, ot_session *session, ot_status st);
 void ot__ranks_deinit(ot_session *session);
+// What the optimizer keeps is still to be cut over ranks.
+bool ot__ranks_cut_later(const ot_session *session);
 
 // undo.c
 ot_status ot__undo_create(ot_session *session);
@@ -245,8 +247,9 @@ ot_status ot__packing_choose(ot_session *session, ot_graph *graph, const ot__hoi
 // no memory.
 const ot_layout **ot__packing_of_inputs(const ot_session *session,
                                         const ot__compiled_model *program, int n);
-void ot__packing_enter(ot_session *session); // before anything computes with parameters
-void ot__packing_leave(ot_session *session); // all row-major, for good
+void ot__packing_enter(ot_session *session);        // before anything computes with parameters
+void ot__packing_leave(ot_session *session);        // all row-major, for good
+ot_status ot__packing_give_up(ot_session *session); // and plans are made anew
 
 // compiled_model.c: takes `model` over, also on failure, and prepares it unless it is. What comes
 // after a failure is ot__compiled_model_deinit in any case.

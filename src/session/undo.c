@@ -105,7 +105,7 @@ static void swap_undo(const ot__undo *undo, void *const *copies)
 {
     for (int i = 0; i < undo->n; i++)
         exchange_bytes(undo->parameters[i]->value->data, copies[i],
-                   undo->parameters[i]->value->n_bytes);
+                       undo->parameters[i]->value->n_bytes);
 }
 
 // The copies are in the layouts that the step has met.

@@ -28,16 +28,32 @@ static const void *optimizer_number(const ot__optimizer *o, ot__input_role role)
     }
 }
 
-static void bind_optimizer(const ot__optimizer *o)
+// Where the elements of a parameter begin whose state is here, in bytes of the value and gradient.
+static size_t begin_of_state(const ot_session *session, const ot__parameter *p)
 {
+    return session->ranks == NULL || !session->ranks->is_cut
+               ? 0
+               : (size_t)session->ranks->first_here[p->number] * ot_dtype_size(p->value->dtype);
+}
+
+static void bind_optimizer(const ot_session *session)
+{
+    const ot__optimizer *o = &session->optimizer;
+
     for (int i = 0; i < o->program.n_inputs; i++) {
         const ot__input_role role = o->program.inputs[i].role;
         const void *number = optimizer_number(o, role);
 
         if (number != NULL)
             ot__plan_bind_input(o->plan, i, 0, number);
-        for (int k = 0; k < o->n_parameters && number == NULL; k++)
-            ot__plan_bind_input(o->plan, i, k, optimizer_tensor(o->parameters[k], role)->data);
+        for (int k = 0; k < o->n_parameters && number == NULL; k++) {
+            const ot__parameter *p = o->parameters[k];
+            const char *data = optimizer_tensor(p, role)->data;
+
+            if (role == OT_ROLE_PARAMETERS || role == OT_ROLE_GRADIENTS)
+                data += begin_of_state(session, p);
+            ot__plan_bind_input(o->plan, i, k, data);
+        }
     }
 }
 
@@ -92,6 +108,12 @@ static void take_update(ot_session *session, ot_update_info *info)
 
 // ---- one update ----
 
+static ot_status ready_update(ot_session *session)
+{
+    OT_TRY(ot__optimizer_ready(session, false));
+    return ot__session_lend_block(session, session->optimizer.plan);
+}
+
 // What can be refused before anything changes.
 static ot_status prepare_update(ot_session *session, int64_t n_micro_batches)
 {
@@ -104,8 +126,7 @@ static ot_status prepare_update(ot_session *session, int64_t n_micro_batches)
     if (o->program.model == NULL)
         return ot__error(OT_ERR_STATE, "the session has no optimizer model");
     OT_TRY(ot__session_check_values(session));
-    OT_TRY(ot__optimizer_ready(session, false));
-    return ot__session_lend_block(session, o->plan);
+    return ot__ranks_cut_later(session) ? OT_OK : ready_update(session);
 }
 
 // How many means the gradients are the sum of.
@@ -124,7 +145,8 @@ static ot_status run_update(ot_session *session, double divisor)
     const ot_step step = {.seed = session->seed,
                           .counter = session->counter,
                           .training = true,
-                          .exchange = session->ranks != NULL ? &session->ranks->exchange : NULL};
+                          .exchange =
+                              session->ranks != NULL ? &session->ranks->update_exchange : NULL};
 
     if (!o->takes_divisor && fabs(divisor - 1) > 0)
         OT_TRY(ot__session_scale_parameter_gradients(session, 1 / divisor));
@@ -132,7 +154,7 @@ static ot_status run_update(ot_session *session, double divisor)
         session->ranks->is_mean = true;
     set_numbers(session, o, divisor);
     ot__packing_enter(session); // sums over elements are the same whoever has looked at them
-    bind_optimizer(o);
+    bind_optimizer(session);
     return ot__plan_run(o->plan, &step);
 }
 
@@ -160,6 +182,11 @@ static ot_status agree_on_update(ot_session *session, ot_status st, int64_t n_mi
         ot__ranks_give_up(session);
         return st;
     }
+    if (ot__ranks_cut_later(session)) {
+        OT_TRY(ot__zero_cut(session));
+        OT_TRY(ot__ranks_agree(session->ranks->comm, ready_update(session), "update", NULL, 0));
+    }
+    ot__packing_enter(session); // shares are parts of the layouts that steps leave
     return ot__ranks_reduce(session);
 }
 
@@ -178,7 +205,7 @@ static ot_status update_session(ot_session *session, ot_status given, int64_t n_
         st = ot__ranks_agree(session->ranks->comm, st, "update", NULL, 0);
     OT_TRY(st);
     take_update(session, info);
-    return OT_OK;
+    return session->ranks != NULL && info->applied ? ot__zero_gather(session) : OT_OK;
 }
 
 static ot_status update_into(ot_session *session, ot_status given, int64_t n_micro_batches,
@@ -259,6 +286,10 @@ ot_status ot_session_set_loss_scale(ot_session *session, double scale)
 
 static ot_status use_averages(ot_session *session, int use)
 {
+    if (use != 0 && session->ranks != NULL && session->ranks->zero > 0)
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "the averages of the parameters are cut over the ranks "
+                         "(zero): evaluate without them");
     if (use != 0 && !session->optimizer.has_slot[OT_SLOT_AVERAGE])
         return ot__error(OT_ERR_STATE, "the optimizer keeps no averages of the parameters: set its "
                                        "average_decay");

@@ -40,7 +40,7 @@ const ot_op_def ot__op_reduce_all_l2[] = {
      .types = "T: f32 f64",
      .infer = reduce_all_l2_infer,
      .kernels = reduce_all_l2_kernels,
-     .flags = OT_OP_NO_GRAD},
+     .flags = OT_OP_NO_GRAD | OT_OP_ORDERED},
     {0},
 };
 
@@ -90,7 +90,7 @@ const ot_op_def ot__op_inplace_clip_grad_norm[] = {
      .types = "T: f32 f64",
      .infer = clip_norm_infer,
      .kernels = clip_norm_kernels,
-     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT | OT_OP_ORDERED},
     {0},
 };
 
@@ -140,6 +140,6 @@ const ot_op_def ot__op_gradient_norm[] = {
      .types = "T: f32 f64",
      .infer = gradient_norm_infer,
      .kernels = gradient_norm_kernels,
-     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
+     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT | OT_OP_ORDERED},
     {0},
 };

@@ -7,11 +7,12 @@ static ot_status FN(reduce_all_l2_run)(const ot_run *r)
 
     for (int i = 0; i < r->n_in; i++)
         sum += FN(ot__ref_updates).sum_square(r->in[i]->data, r->in[i]->count);
+    OT_TRY(ot__run_sum(r, &sum, 1));
     *(T *)r->out[0]->data = (T)sqrt(sum);
     return OT_OK;
 }
 
-// One sum a piece, added up in order: the same bits for any number of threads.
+// On this rank. One sum a piece, added up in order: the same bits for any number of threads.
 static double FN(square_sum)(const ot_run *r, const FN(ot__updates) * table)
 {
     const ot__pieces *pieces = r->state;
@@ -28,8 +29,10 @@ static ot_status FN(clip_norm_run)(const ot_run *r)
 {
     const ot__pieces *pieces = r->state;
     const double max_norm = *(const double *)pieces->own;
-    const double factor = max_norm / (sqrt(FN(square_sum)(r, &FN(ot__ref_updates))) + norm_epsilon);
+    double sum = FN(square_sum)(r, &FN(ot__ref_updates)), factor;
 
+    OT_TRY(ot__run_sum(r, &sum, 1));
+    factor = max_norm / (sqrt(sum) + norm_epsilon);
     if (factor >= 1)
         return OT_OK;
 #pragma omp parallel for schedule(static) num_threads(r->n_threads)
@@ -56,13 +59,15 @@ static bool FN(are_finite)(const ot_run *r)
 static ot_status FN(gradient_norm)(const ot_run *r, const FN(ot__updates) * table)
 {
     const int at = r->in_first[DIVISOR]; // behind the sequence
-    const double sum = FN(square_sum)(r, table);
     const double divisor = at < r->n_in && r->in[at] != NULL ? ot__scalar_f64(r->in[at]) : 1;
+    double sums[2] = {FN(square_sum)(r, table)}; // squares; ranks that have what is not finite
     uint8_t *finite = ot__run_out(r, 1);
 
-    *(double *)r->out[0]->data = sqrt(sum) / divisor;
+    sums[1] = isfinite(sums[0]) || finite == NULL || FN(are_finite)(r) ? 0 : 1;
+    OT_TRY(ot__run_sum(r, sums, 2));
+    *(double *)r->out[0]->data = sqrt(sums[0]) / divisor;
     if (finite != NULL)
-        *finite = isfinite(sum) || FN(are_finite)(r);
+        *finite = !(sums[1] > 0);
     return OT_OK;
 }
 

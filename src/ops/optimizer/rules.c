@@ -30,19 +30,20 @@
 
 static const ot__rule_ports own_ports = {0, 1, 2, 3, {4, 5}, 6, 7, 8};
 
-#define RULE(symbol, name_, attributes, rule_)                                                     \
-    const ot_op_def ot__op_##symbol[] = {{.domain = "ai.onnxtrain",                                \
-                                          .name = name_,                                           \
-                                          .since = 1,                                              \
-                                          .inputs = ot__rule_in,                                   \
-                                          .outputs = ot__rule_out,                                 \
-                                          .attrs = attributes,                                     \
-                                          .types = "T: f32 f64",                                   \
-                                          .infer = ot__rule_infer,                                 \
-                                          .kernels = ot__rule_kernels,                             \
-                                          .rule = &(rule_),                                        \
-                                          .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},              \
-                                         {0}};
+#define RULE(symbol, name_, attributes, rule_, more_flags)                                         \
+    const ot_op_def ot__op_##symbol[] = {                                                          \
+        {.domain = "ai.onnxtrain",                                                                 \
+         .name = name_,                                                                            \
+         .since = 1,                                                                               \
+         .inputs = ot__rule_in,                                                                    \
+         .outputs = ot__rule_out,                                                                  \
+         .attrs = attributes,                                                                      \
+         .types = "T: f32 f64",                                                                    \
+         .infer = ot__rule_infer,                                                                  \
+         .kernels = ot__rule_kernels,                                                              \
+         .rule = &(rule_),                                                                         \
+         .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT | (more_flags)},                                \
+        {0}};
 
 // ---- Adam ----
 
@@ -62,7 +63,7 @@ static const ot_update_rule adam = {.state = "adam",
                                     .ports = &own_ports,
                                     .correction = "do_bias_correction",
                                     .needs_step = true};
-RULE(adam_optimizer, "AdamOptimizer", adam_attrs, adam)
+RULE(adam_optimizer, "AdamOptimizer", adam_attrs, adam, 0)
 
 // ---- LAMB: one ratio and one correction for all parameters ----
 
@@ -96,7 +97,7 @@ static const ot_update_rule lamb = {.state = "adam",
                                     .correction = "do_bias_correction",
                                     .needs_step = true,
                                     .has_one_counter = true};
-RULE(lamb_optimizer, "LambOptimizer", lamb_attrs, lamb)
+RULE(lamb_optimizer, "LambOptimizer", lamb_attrs, lamb, OT_OP_ORDERED)
 
 // ---- SGD ----
 
@@ -112,7 +113,7 @@ static const ot_update_rule sgd = {.state = "momentum",
                                    .last_slot_for = "momentum",
                                    .loop = offsetof(ot__updates, sgd),
                                    .ports = &own_ports};
-RULE(sgd_optimizer, "SGDOptimizer", sgd_attrs, sgd)
+RULE(sgd_optimizer, "SGDOptimizer", sgd_attrs, sgd, 0)
 
 // ---- Adagrad ----
 
@@ -128,7 +129,7 @@ static const ot_update_rule adagrad = {.state = "adagrad",
                                        .loop = offsetof(ot__updates, adagrad),
                                        .ports = &own_ports,
                                        .needs_step = true};
-RULE(adagrad_optimizer, "AdagradOptimizer", adagrad_attrs, adagrad)
+RULE(adagrad_optimizer, "AdagradOptimizer", adagrad_attrs, adagrad, 0)
 
 // ---- RMSprop ----
 
@@ -145,7 +146,7 @@ static const ot_update_rule rmsprop = {.state = "rmsprop",
                                        .last_slot_for = "momentum",
                                        .loop = offsetof(ot__updates, rmsprop),
                                        .ports = &own_ports};
-RULE(rmsprop_optimizer, "RMSPropOptimizer", rmsprop_attrs, rmsprop)
+RULE(rmsprop_optimizer, "RMSPropOptimizer", rmsprop_attrs, rmsprop, 0)
 
 // ---- Lion ----
 
@@ -158,4 +159,4 @@ static const ot_attr_spec lion_attrs[] = {
 };
 static const ot_update_rule lion = {
     .state = "lion", .n_slots = 1, .loop = offsetof(ot__updates, lion), .ports = &own_ports};
-RULE(lion_optimizer, "LionOptimizer", lion_attrs, lion)
+RULE(lion_optimizer, "LionOptimizer", lion_attrs, lion, 0)

@@ -241,9 +241,9 @@ ot_status ot__rule_prepare(ot_prep *p)
     s->lr_factor = (double *)(s + 1);
     s->hyper = (float(*)[OT_RULE_MAX_HYPER])(s->lr_factor + n_groups);
     read_numbers(p->node, s, (int)n_tensors, (int *)(s->hyper + n_groups));
-    ot_prep_scratch(p,
-                    n_tensors * sizeof(ot__update_row) +
-                        (s->rule->norms != 0 ? (size_t)pieces->n_pieces : 0) * 2 * sizeof(double));
+    ot_prep_scratch(p, n_tensors * sizeof(ot__update_row) +
+                           (s->rule->norms != 0 ? (size_t)pieces->n_pieces + n_tensors : 0) * 2 *
+                               sizeof(double));
     return OT_OK;
 }
 
@@ -256,20 +256,23 @@ static void *slot_data(const ot_run *r, const ot__update_state *s, int slot,
 }
 
 // Sums of pieces into those of their tensors, in order, and from them the rate of each tensor.
-static void take_ratios(const ot__pieces *pieces, const ot__update_state *s, ot__update_row *rows,
-                        const double *sums)
+// `totals`: room for two numbers a tensor.
+static ot_status take_ratios(const ot_run *r, const ot__pieces *pieces, const ot__update_state *s,
+                             ot__update_row *rows, const double *sums, double *totals)
 {
     int64_t i = 0;
 
     for (int k = 0; k < pieces->n_tensors; k++) {
-        double of_w = 0, of_d = 0;
-
+        totals[2 * k] = totals[2 * k + 1] = 0;
         for (; i < pieces->n_pieces && pieces->piece[i].tensor == k; i++) {
-            of_w += sums[2 * i];
-            of_d += sums[2 * i + 1];
+            totals[2 * k] += sums[2 * i];
+            totals[2 * k + 1] += sums[2 * i + 1];
         }
-        rows[k].lr *= s->rule->ratio(&rows[k], of_w, of_d);
     }
+    OT_TRY(ot__run_sum(r, totals, 2 * pieces->n_tensors));
+    for (int k = 0; k < pieces->n_tensors; k++)
+        rows[k].lr *= s->rule->ratio(&rows[k], totals[2 * k], totals[2 * k + 1]);
+    return OT_OK;
 }
 
 #define TEMPLATE "ops/optimizer/update.tmpl.h"

@@ -34,7 +34,7 @@ static ot_status FN(rule_update)(const ot_run *r, const FN(ot__updates) * table)
     OT_TRY(ot__rule_fill(r, s, rows));
     if (s->rule->norms != 0) {
         FN(sum_norms)(r, table, rows, sums);
-        take_ratios(pieces, s, rows, sums);
+        OT_TRY(take_ratios(r, pieces, s, rows, sums, sums + 2 * pieces->n_pieces));
     }
 #pragma omp parallel for schedule(static) num_threads(r->n_threads)
     for (int64_t i = 0; i < pieces->n_pieces; i++) {

@@ -23,6 +23,18 @@ static const char perceptron[] = HEAD MODEL "{\n"
                                             "  i = Tanh(b)\n"
                                             "  y = MatMul(i, v)\n" LOSS "}\n";
 
+// A parameter of one element, and one without axes, which cannot be cut.
+static const char scaled[] = HEAD MODEL "<double once = {0.5}>\n"
+                                        "{\n"
+                                        "  w = RandomNormal<shape = [6, 5], dtype = 11>()\n"
+                                        "  v = RandomNormal<shape = [5, 1], dtype = 11>()\n"
+                                        "  b = RandomNormal<shape = [1], dtype = 11>()\n"
+                                        "  a = MatMul(x, w)\n"
+                                        "  h = Tanh(a)\n"
+                                        "  s = Mul(h, once)\n"
+                                        "  z = MatMul(s, v)\n"
+                                        "  y = Add(z, b)\n" LOSS "}\n";
+
 static const char wider[] = HEAD MODEL "{\n"
                                        "  w = RandomNormal<shape = [6, 9], dtype = 11>()\n"
                                        "  v = RandomNormal<shape = [9, 1], dtype = 11>()\n"
@@ -52,7 +64,7 @@ enum { FEATURES = 6, ROWS = 2, STEPS = 6, ELEMENTS_MAX = 1024 }; // rows of a ra
 // What a rank does, and what becomes of it.
 typedef struct training {
     const char *text;
-    int n_ranks, accumulation;
+    int n_ranks, accumulation, zero;
     bool overlaps;
     double expected[ELEMENTS_MAX];
     int64_t n;
@@ -74,7 +86,7 @@ typedef struct own {
     double x[8 * ROWS * FEATURES], t[8 * ROWS];
 } own;
 
-static _Thread_local int n_threads = 1;
+static _Thread_local int n_threads = 1, zero;
 
 static ot_status open_own(own *w, const char *text, ot_comm *comm, uint64_t seed)
 {
@@ -96,6 +108,7 @@ static ot_status open_own(own *w, const char *text, ot_comm *comm, uint64_t seed
     how.seed = seed;
     parallel.comm = comm;
     parallel.bucket_bytes = 512; // several buckets
+    parallel.zero = zero;
     options.parallel = &parallel;
     options.n_threads = n_threads;
     OT_TRY(ot_model_load_buffer(text, strlen(text), NULL, &model));
@@ -174,6 +187,7 @@ static void train_like_one(ot_comm *comm, void *context)
     double sum = 0;
     own w;
 
+    zero = t->zero;
     RANK_MUST(open_own(&w, t->text, comm, 7));
     RANK_MUST(train_own(&w, t, ROWS * ot_comm_rank(comm), ROWS));
     RANK_CHECK(values_of(&w, found) == t->n, "another number of values");
@@ -198,17 +212,33 @@ static void train_alone(training *t)
     close_own(&w);
 }
 
-static void updates_are_those_of_one_process_with_the_rows_of_all(void **state)
+static void compare_with_one(const char *text, int zero_of_ranks)
 {
-    (void)state;
     for (size_t i = 0; i < OT_COUNT(rank_counts); i++)
         for (int accumulation = 1; accumulation <= 3; accumulation += 2)
             for (int overlaps = 0; overlaps < 2; overlaps++) {
-                training t = {perceptron, rank_counts[i], accumulation, overlaps, {0}, 0};
+                training t = {.text = text,
+                              .n_ranks = rank_counts[i],
+                              .accumulation = accumulation,
+                              .zero = zero_of_ranks,
+                              .overlaps = overlaps};
 
                 train_alone(&t);
                 run_ranks(t.n_ranks, train_like_one, &t);
             }
+}
+
+static void updates_are_those_of_one_process_with_the_rows_of_all(void **state)
+{
+    (void)state;
+    compare_with_one(perceptron, 0);
+}
+
+static void with_zero_1_each_rank_updates_its_share(void **state)
+{
+    (void)state;
+    compare_with_one(perceptron, 1);
+    compare_with_one(scaled, 1);
 }
 
 // ---- running statistics ----
@@ -388,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(updates_are_those_of_one_process_with_the_rows_of_all),
+        cmocka_unit_test(with_zero_1_each_rank_updates_its_share),
         cmocka_unit_test(running_statistics_are_averaged),
         cmocka_unit_test(what_fails_on_one_rank_fails_on_all_and_the_next_call_works),
         cmocka_unit_test(sessions_that_differ_are_refused_and_values_are_those_of_rank_0),
