@@ -100,40 +100,6 @@ static int make_artifacts(train_run *r)
     return EXIT_SUCCESS;
 }
 
-// The session may change whose moments they are.
-static void take_owner(train_run *r)
-{
-    const char *owner;
-
-    if (ot_checkpoint_get_string(r->resumed, "onnxtrain.optimizer", &owner) == OT_OK)
-        snprintf(r->moments_of, sizeof(r->moments_of), "%s", owner);
-}
-
-// The checkpoint that the run goes on from, if there is one.
-static int load_resumed(train_run *r)
-{
-    const train_values *v = r->values;
-    struct stat info;
-    char *path;
-    ot_status st = OT_OK;
-
-    if (!v->resume)
-        return EXIT_SUCCESS;
-    path = path_in(v->checkpoint_dir, "", "checkpoint");
-    if (!path)
-        return EXIT_FAILED;
-    if (stat(path, &info) == 0) {
-        ot_checkpoint_destroy(ot_artifacts_take_checkpoint(r->artifacts)); // makes room
-        st = ot_checkpoint_load(path, &r->resumed);
-    }
-    free(path);
-    if (st != OT_OK)
-        return report_error();
-    if (r->resumed)
-        take_owner(r);
-    return EXIT_SUCCESS;
-}
-
 // All processes of the job, after all have come so far.
 static int make_session(train_run *r)
 {
@@ -145,6 +111,7 @@ static int make_session(train_run *r)
     if (ot_trainer_session_options(&r->trainer_options, &options) != OT_OK)
         return report_error();
     parallel.comm = r->job.comm;
+    parallel.zero = (int)v->zero;
     options.parallel = &parallel;
     if (ot_session_create(
             ot_artifacts_training_model(r->artifacts), ot_artifacts_eval_model(r->artifacts),
@@ -222,8 +189,8 @@ static int make_header(train_run *r)
     // Artifacts have their loss built in, trained or not.
     if (!r->from_folder || recorded_has_data(r->model.record))
         recorded_say(text, r->model.record);
-    if (r->resumed)
-        fprintf(text, "resumed from %s/checkpoint, after step %lld\n", r->values->checkpoint_dir,
+    if (r->is_resumed)
+        fprintf(text, "resumed from %s, after step %lld\n", r->resumed_from,
                 (long long)r->start_step);
     if (r->output.usual_path)
         fprintf(text,
@@ -264,7 +231,7 @@ static void set_options(train_run *r)
     options->checkpoint_dir = v->checkpoint_dir;
     options->save_every = v->save_every;
     options->slices = v->slices;
-    options->resume = v->resume && r->resumed != NULL;
+    options->resume = v->resume && r->is_resumed;
     options->overwrite = v->overwrite || v->resume;
     options->patience = v->early_stop;
     options->keep_best = v->keep_best;
@@ -345,7 +312,7 @@ static int prepare_run(train_run *r)
     if (code == EXIT_SUCCESS)
         code = make_artifacts(r);
     if (code == EXIT_SUCCESS)
-        code = load_resumed(r);
+        code = train_load_resumed(r);
     return code;
 }
 
@@ -354,7 +321,7 @@ static int prepare_training(train_run *r)
 {
     int code;
 
-    if (!r->resumed)
+    if (!r->is_resumed)
         ot_session_set_seed(r->session, (uint64_t)r->trainer_options.seed);
     code = make_trainer(r);
     if (code == EXIT_SUCCESS)
@@ -396,6 +363,8 @@ static int train_in_job(train_run *r)
 
     if (code == EXIT_SUCCESS)
         code = make_session(r);
+    if (code == EXIT_SUCCESS)
+        code = train_load_directory(r);
     if (code == EXIT_SUCCESS)
         code = prepare_training(r);
     code = job_agree(&r->job, code);

@@ -17,6 +17,7 @@ typedef struct train_values {
     int schedule, precision;
     int64_t threads, memory_max;
     int comm;
+    int64_t zero;
     text_list recompute;
     bool reproducible;
     const char *checkpoint_dir;
@@ -45,7 +46,9 @@ typedef struct train_run {
     model_setup model;
     ot_artifacts *artifacts;
     ot_checkpoint *resumed; // replaces the artifacts' checkpoint
-    char moments_of[80];    // operator whose moments it had; "": nobody's
+    bool is_resumed;        // of that, or of a checkpoint directory
+    char resumed_from[4096];
+    char moments_of[80]; // operator whose moments it had; "": nobody's
     ot_session *session;
     ot_trainer *trainer; // over the session
     data_setup data;
@@ -64,6 +67,10 @@ typedef struct train_run {
 // train_notes.c: EXIT_SUCCESS, or EXIT_FAILED after a message.
 int train_check_honoured(const train_run *r);
 int train_note_all(train_run *r);
+// train_resume.c: what the run goes on from, if there is anything: a checkpoint, before there is a
+// session, or a checkpoint directory, which the session takes over.
+int train_load_resumed(train_run *r);
+int train_load_directory(train_run *r);
 
 // train_end.c: what is said, and what is kept.
 void train_report(const train_run *r, const ot_metrics *metrics);

@@ -47,14 +47,12 @@ static bool report_saved(const train_run *r)
     const long long saved = r->progress.saved_step;
 
     if (saved >= 0)
-        report_text(
-            "saved to %s/checkpoint after step %lld; the same command with --resume goes on",
-            folder, saved);
+        report_text("saved to %s%s after step %lld; the same command with --resume goes on", folder,
+                    r->values->zero > 0 && r->job.comm ? "" : "/checkpoint", saved);
     else if (ot_session_step_count(r->session) == r->start_step)
         return true;
-    else if (r->resumed)
-        report_text("%s/checkpoint is as it was, after step %lld", folder,
-                    (long long)r->start_step);
+    else if (r->is_resumed)
+        report_text("%s is as it was, after step %lld", r->resumed_from, (long long)r->start_step);
     return saved >= 0;
 }
 

@@ -74,6 +74,9 @@ const option_spec train_option_table[] = {
      "the processes that share the work: auto: all that mpirun has started, if it has; mpi: those; "
      "self: this one",
      "auto", job_kinds, 0},
+    {"zero", OPTION_INT, AT(zero), "STAGE",
+     "what each process keeps a part of: 0: nothing; 1: what the optimizer keeps of the parameters",
+     "0", NULL, 0},
     {"threads", OPTION_INT, AT(threads), "N",
      "0: all processors, or those that this process has of a job", "0", NULL, 0},
     {"reproducible", OPTION_FLAG, AT(reproducible), NULL, "the same bits for any number of threads",

@@ -62,7 +62,7 @@ int train_output_init(train_output *o, const char *out, const char *model, const
 
 int train_output_check_folder(const char *folder)
 {
-    static const char *const files[] = {"checkpoint", "best"};
+    static const char *const files[] = {"checkpoint", "best", "latest"};
     int code = EXIT_SUCCESS;
 
     for (size_t i = 0; code == EXIT_SUCCESS && i < sizeof(files) / sizeof(files[0]); i++) {

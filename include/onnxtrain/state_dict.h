@@ -7,6 +7,7 @@
 #include "onnxtrain/comm.h"
 #include "onnxtrain/dict.h"
 #include "onnxtrain/session.h"
+#include "onnxtrain/shards.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -162,6 +163,16 @@ OT_API ot_status ot_session_set_shards(ot_session *session, unsigned sections, c
 OT_API ot_status ot_session_check_shards(ot_session *session, unsigned sections,
                                          const ot_dict *state, const ot_state_dict_options *options,
                                          ot_shards_report **report);
+
+// ---- as checkpoint directories (onnxtrain/shards.h) ----
+
+/** Collective with several ranks: the state and the properties of the checkpoint, each rank what it
+ * has, as ot_shards_save() does. `options` NULL: defaults. */
+OT_API ot_status ot_session_save_shards(ot_session *session, const char *path,
+                                        const ot_shards_save_options *options);
+/** Collective with several ranks: take over what any number of ranks has saved. OT_ERR_NOT_FOUND
+ * and OT_ERR_INVALID naming what does not fit; the session is then as it was. */
+OT_API ot_status ot_session_load_shards(ot_session *session, const char *path);
 
 // ---- byte strings of the program, which are part of "model" ----
 

@@ -216,6 +216,11 @@ ot_status ot__ranks_join(const ot_parallel_options *options, ot_session *session
     return ot__buckets_set_slices(session, ot_comm_world_size(options->comm));
 }
 
+bool ot__session_is_cut(const ot_session *session)
+{
+    return session->ranks != NULL && session->ranks->zero > 0;
+}
+
 bool ot__ranks_cut_later(const ot_session *session)
 {
     return session->ranks != NULL && session->ranks->zero > 0 && !session->ranks->is_cut;

@@ -195,6 +195,8 @@ ot_status ot__zero_cut(ot_session *session)
     ot__free(points);
     OT_TRY(ot__ranks_agree(ranks->comm, st, "update", NULL, 0));
     ranks->is_cut = true;
+    ot__compiled_model_drop_plans(&session->optimizer.program); // of whole slots
+    session->optimizer.plan = NULL;
     return ot__buckets_set_slices(session, ranks->n_slices);
 }
 

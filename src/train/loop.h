@@ -49,8 +49,9 @@ typedef struct ot__loop {
     bool are_finite;  // and those of this rank in the update
     int64_t n_skipped;
     // saving
-    char *checkpoint_path, *best_path, *model_path;
-    ot_tensor **best; // copies of all parameters at the best epoch
+    char *checkpoint_path, *best_path, *model_path, *latest_path;
+    char *directory_path; // that was saved last, where the ranks have parts of the state; or NULL
+    ot_tensor **best;     // copies of all parameters at the best epoch
     ot_metrics best_metrics;
     ot__save_plan plan;
     bool is_confirmed; // the parameters have given a finite loss

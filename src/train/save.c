@@ -3,8 +3,10 @@
 // place of the one saved before only when a step from it has given a finite loss. So saving waits
 // for the next train step, which changes nothing that is saved but running statistics and the
 // random counter; these go back to what they were while the files are written.
+#include <stdio.h>
 #include <string.h>
 
+#include "onnxtrain/state_dict.h"
 #include "train/loop.h"
 
 // ---- the folder ----
@@ -26,7 +28,7 @@ static ot_status take_folder(ot__loop *l)
 
 static ot_status check_unused(const ot__loop *l)
 {
-    const char *const paths[] = {l->checkpoint_path, l->best_path};
+    const char *const paths[] = {l->checkpoint_path, l->best_path, l->latest_path};
 
     if (l->options->resume || l->options->overwrite)
         return OT_OK;
@@ -46,7 +48,8 @@ ot_status ot__save_open(ot__loop *l)
     l->checkpoint_path = ot__path_join(folder, "checkpoint");
     l->best_path = ot__path_join(folder, "best");
     l->model_path = ot__path_join(folder, "eval_model.onnx");
-    OT_TRY(ot__made(l->checkpoint_path && l->best_path && l->model_path));
+    l->latest_path = ot__path_join(folder, "latest");
+    OT_TRY(ot__made(l->checkpoint_path && l->best_path && l->model_path && l->latest_path));
     if (ot__loop_rank(l) > 0)
         return OT_OK;
     OT_TRY(take_folder(l));
@@ -70,6 +73,8 @@ void ot__save_close(ot__loop *l)
     ot__free(l->checkpoint_path);
     ot__free(l->best_path);
     ot__free(l->model_path);
+    ot__free(l->latest_path);
+    ot__free(l->directory_path);
 }
 
 // ---- the eval model: with a checkpoint it is all that export needs ----
@@ -160,14 +165,50 @@ void ot__save_later(ot__loop *l, bool checkpoint, bool best)
     l->plan.event = ot__loop_event(l, OT_EVENT_SAVED);
 }
 
-static ot_status write(ot__loop *l, const ot__save_plan *plan, const char *path)
+// A directory beside those before it, of which it is the latest then.
+static ot_status write_directory(ot__loop *l)
 {
-    if (ot__loop_rank(l) > 0)
-        return OT_OK;
-    OT_TRY(save_run_model(l));
-    OT_TRY(ot__position_put(l->checkpoint, &plan->at));
-    OT_TRY(ot__trainer_put_scale(l->trainer));
+    const int64_t step = ot_session_step_count(l->session);
+    ot_shards_save_options options = OT_SHARDS_SAVE_OPTIONS_INIT;
+    char name[32], *path;
+    ot_status st;
+
+    snprintf(name, sizeof name, "step-%" PRId64, step);
+    path = ot__path_join(l->options->checkpoint_dir, name);
+    options.step = step;
+    options.replaces = options.sets_latest = 1;
+    options.n_kept = 1;
+    OT_TRY(ot__loop_agree(l, ot__made(path), "saving"));
+    st = ot_session_save_shards(l->session, path, &options);
+    ot__free(l->directory_path);
+    l->directory_path = path;
+    return st;
+}
+
+// What every rank has of it, or rank 0 all. The best epoch is one of parameters alone.
+static ot_status save_state_of_run(ot__loop *l, bool is_best)
+{
+    const char *path = is_best ? l->best_path : l->checkpoint_path;
+
+    if (ot__session_is_cut(l->session))
+        return is_best ? ot_checkpoint_save(l->checkpoint, path, 0) : write_directory(l);
     return ot_session_save(l->session, path);
+}
+
+static ot_status write(ot__loop *l, const ot__save_plan *plan, bool is_best)
+{
+    const bool takes_all = ot__session_is_cut(l->session) && !is_best;
+    ot_status st = OT_OK;
+
+    if (ot__loop_rank(l) > 0 && !takes_all)
+        return OT_OK;
+    if (ot__loop_rank(l) == 0)
+        st = save_run_model(l);
+    OT_THEN(st, ot__position_put(l->checkpoint, &plan->at));
+    OT_THEN(st, ot__trainer_put_scale(l->trainer));
+    if (takes_all)
+        st = ot__loop_agree(l, st, "saving");
+    return st == OT_OK ? save_state_of_run(l, is_best) : st;
 }
 
 static ot_status carry_out(ot__loop *l, const ot__save_plan *plan)
@@ -177,17 +218,17 @@ static ot_status carry_out(ot__loop *l, const ot__save_plan *plan)
         OT_TRY(take_parameters(l, l->checkpoint));
         l->best_metrics = plan->at.best.metrics;
         if (l->best_path) {
-            OT_TRY(write(l, plan, l->best_path));
+            OT_TRY(write(l, plan, true));
             l->has_old_best = false;
         }
     }
-    return plan->checkpoint ? write(l, plan, l->checkpoint_path) : OT_OK;
+    return plan->checkpoint ? write(l, plan, false) : OT_OK;
 }
 
 static void tell(ot__loop *l, const ot__save_plan *plan)
 {
-    const char *const paths[] = {plan->best ? l->best_path : NULL,
-                                 plan->checkpoint ? l->checkpoint_path : NULL};
+    const char *state = l->directory_path != NULL ? l->directory_path : l->checkpoint_path;
+    const char *const paths[] = {plan->best ? l->best_path : NULL, plan->checkpoint ? state : NULL};
     ot_event event = plan->event;
 
     for (size_t i = 0; i < OT_COUNT(paths); i++) {

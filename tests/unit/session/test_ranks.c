@@ -4,6 +4,7 @@
 
 #include "onnxtrain/onnxtrain.h"
 #include "session/ranks.h"
+#include "unit/base/temporary_folder.h"
 #include "unit/dist/ranks.h"
 
 #define HEAD "<ir_version: 8, opset_import: [\"\" : 17]>\n"
@@ -275,6 +276,86 @@ static void running_statistics_are_averaged(void **state)
     run_ranks(2, average, NULL);
 }
 
+// ---- checkpoint directories ----
+
+typedef struct saving {
+    char path[PATH_LENGTH_MAX];
+    int zero_before, zero_after;
+    double expected[ELEMENTS_MAX];
+} saving;
+
+// Two updates, saved, and two more.
+static void save_in_the_middle(ot_comm *comm, void *context)
+{
+    saving *s = context;
+    const int n = 4 / ot_comm_world_size(comm), rank = ot_comm_rank(comm);
+    double values[ELEMENTS_MAX], loss;
+    own w;
+
+    zero = s->zero_before;
+    RANK_MUST(open_own(&w, perceptron, comm, 7));
+    for (int i = 0; i < 4; i++) {
+        RANK_MUST(step_own(&w, i, n * rank, n, &loss));
+        RANK_MUST(ot_session_update(w.session, 1, NULL));
+        ot_session_reset_gradients(w.session);
+        if (i == 1) {
+            RANK_MUST(ot_checkpoint_set_string(ot_session_checkpoint(w.session), "note", "two"));
+            RANK_MUST(ot_session_save_shards(w.session, s->path, NULL));
+        }
+    }
+    (void)values_of(&w, rank == 0 ? s->expected : values);
+    close_own(&w);
+}
+
+static void load_and_go_on(ot_comm *comm, void *context)
+{
+    saving *s = context;
+    const int n = 4 / ot_comm_world_size(comm), rank = ot_comm_rank(comm);
+    double values[ELEMENTS_MAX], loss;
+    const char *note = "";
+    int64_t count;
+    own w;
+
+    zero = s->zero_after;
+    RANK_MUST(open_own(&w, perceptron, comm, 8)); // other values
+    RANK_MUST(ot_session_load_shards(w.session, s->path));
+    RANK_CHECK(ot_session_step_count(w.session) == 2, "%d updates",
+               (int)ot_session_step_count(w.session));
+    RANK_MUST(ot_checkpoint_get_string(ot_session_checkpoint(w.session), "note", &note));
+    RANK_CHECK(strcmp(note, "two") == 0, "%s", note);
+    for (int i = 2; i < 4; i++) {
+        RANK_MUST(step_own(&w, i, n * rank, n, &loss));
+        RANK_MUST(ot_session_update(w.session, 1, NULL));
+        ot_session_reset_gradients(w.session);
+    }
+    count = values_of(&w, values);
+    for (int64_t i = 0; i < count; i++)
+        RANK_CHECK(fabs(values[i] - s->expected[i]) < 1e-9, "value %d is %.17g, expected %.17g",
+                   (int)i, values[i], s->expected[i]);
+    close_own(&w);
+}
+
+static void a_state_that_is_cut_goes_on_with_any_other_number_of_ranks(void **state)
+{
+    static const int counts[][2] = {{2, 4}, {4, 1}, {1, 2}, {4, 2}};
+    void *folder;
+    int k = 0;
+
+    (void)state;
+    assert_int_equal(temporary_folder_make(&folder), 0);
+    for (size_t i = 0; i < OT_COUNT(counts); i++)
+        for (int cut = 0; cut < 4; cut++) {
+            saving s = {.zero_before = cut / 2, .zero_after = cut % 2};
+            char name[16];
+
+            snprintf(name, sizeof name, "s%d", k++);
+            snprintf(s.path, sizeof s.path, "%s", in_folder(&folder, name));
+            run_ranks(counts[i][0], save_in_the_middle, &s);
+            run_ranks(counts[i][1], load_and_go_on, &s);
+        }
+    temporary_folder_remove(&folder);
+}
+
 // ---- failures ----
 
 static ot_status choose_step(own *w, int64_t label)
@@ -420,6 +501,7 @@ int main(void)
         cmocka_unit_test(updates_are_those_of_one_process_with_the_rows_of_all),
         cmocka_unit_test(with_zero_1_each_rank_updates_its_share),
         cmocka_unit_test(running_statistics_are_averaged),
+        cmocka_unit_test(a_state_that_is_cut_goes_on_with_any_other_number_of_ranks),
         cmocka_unit_test(what_fails_on_one_rank_fails_on_all_and_the_next_call_works),
         cmocka_unit_test(sessions_that_differ_are_refused_and_values_are_those_of_rank_0),
         cmocka_unit_test(gradients_that_are_not_reset_go_on_after_an_update),
