@@ -47,6 +47,18 @@ job 2 0 $options --max-steps 11 --checkpoint-dir saved --quiet
 "$command" train $options --checkpoint-dir saved1 --resume --quiet --out resumed1.onnx
 same resumed.onnx resumed1.onnx
 
+# Each process with a part of the optimizer's state: stopped on two, gone on with by three, ended by one. The bits are
+# those of one process with as many slices.
+"$command" train $options --slices 3 --quiet --out whole.onnx
+job 2 0 $options --slices 3 --zero 1 --max-steps 11 --checkpoint-dir parts --quiet
+[ ! -e parts/checkpoint ] || fail "parts were saved as one file"
+job 3 0 $options --zero 1 --max-steps 25 --checkpoint-dir parts --resume
+says 1 "resumed from parts/step-11, after step 11"
+"$command" train $options --checkpoint-dir parts --resume --quiet --out parts.onnx
+same parts.onnx whole.onnx
+job 2 1 $options --zero 2 --out none.onnx
+says 1 "zero is 2, expected 0 or 1"
+
 # What fails on all is said once; what one process finds out, too.
 job 2 1 $options --data none.csv --out none.onnx
 says 1 "none.csv"
