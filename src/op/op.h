@@ -274,7 +274,7 @@ static inline void *ot__run_out(const ot_run *r, int i)
 
 static inline ot_status ot__run_sum(const ot_run *r, double *numbers, int n)
 {
-    const ot_exchange *exchange = r->step->exchange;
+    const ot_exchange *exchange = r->step != NULL ? r->step->exchange : NULL;
 
     return exchange != NULL && exchange->sum != NULL ? exchange->sum(exchange->context, numbers, n)
                                                      : OT_OK;

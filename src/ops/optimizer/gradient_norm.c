@@ -18,6 +18,68 @@ static double add_squares(const double *sums, int64_t n)
     return total;
 }
 
+typedef struct norm_state {
+    double max_norm;
+    bool is_exact; // f32, where bits must not depend on how tensors are cut over threads and ranks
+} norm_state;
+
+static size_t norm_scratch(const ot__pieces *pieces, const norm_state *state)
+{
+    return (size_t)pieces->n_pieces * (state->is_exact ? sizeof(ot__exact_sum) : sizeof(double));
+}
+
+static ot_status prepare_norm(ot_prep *p, double max_norm)
+{
+    const ot__pieces *pieces = ot__pieces_make(p, GRADIENTS, sizeof(norm_state));
+    const int first = p->in_first[GRADIENTS];
+    norm_state *state;
+
+    OT_TRY(p->status);
+    state = pieces->own;
+    state->max_norm = max_norm;
+    state->is_exact =
+        p->reproducible && p->in_first[GRADIENTS + 1] > first && p->in[first]->dtype == OT_F32;
+    ot_prep_scratch(p, norm_scratch(pieces, state));
+    return OT_OK;
+}
+
+// Digits are below 2^32, so that their sums over ranks are exact in f64.
+static ot_status add_exact_sums(const ot_run *r, ot__exact_sum *sum)
+{
+    double numbers[OT_EXACT_DIGITS + 1];
+    ot__exact_sum all = {.n_not_finite = 0};
+
+    for (int i = 0; i < OT_EXACT_DIGITS; i++)
+        numbers[i] = (double)sum->digits[i];
+    numbers[OT_EXACT_DIGITS] = (double)sum->n_not_finite;
+    OT_TRY(ot__run_sum(r, numbers, OT_EXACT_DIGITS + 1));
+    for (int i = 0; i < OT_EXACT_DIGITS; i++)
+        sum->digits[i] = (uint64_t)numbers[i];
+    sum->n_not_finite = (uint64_t)numbers[OT_EXACT_DIGITS];
+    ot__exact_sum_add(&all, sum); // carries
+    *sum = all;
+    return OT_OK;
+}
+
+// Over all ranks.
+static ot_status exact_square_sum(const ot_run *r, double *out)
+{
+    const ot__pieces *pieces = r->state;
+    ot__exact_sum *sums = r->scratch, sum = {.n_not_finite = 0};
+
+#pragma omp parallel for schedule(static) num_threads(r->n_threads)
+    for (int64_t i = 0; i < pieces->n_pieces; i++) {
+        sums[i] = (ot__exact_sum){.n_not_finite = 0};
+        ot__exact_sum_squares(&sums[i], ot__piece_data(r, GRADIENTS, &pieces->piece[i]),
+                              pieces->piece[i].count);
+    }
+    for (int64_t i = 0; i < pieces->n_pieces; i++)
+        ot__exact_sum_add(&sum, &sums[i]);
+    OT_TRY(add_exact_sums(r, &sum));
+    *out = ot__exact_sum_value(&sum);
+    return OT_OK;
+}
+
 #define TEMPLATE "ops/optimizer/gradient_norm.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
@@ -61,12 +123,7 @@ static void clip_norm_infer(ot_infer *c)
 
 static ot_status clip_norm_prepare(ot_prep *p)
 {
-    ot__pieces *pieces = ot__pieces_make(p, 0, sizeof(double));
-
-    OT_TRY(p->status);
-    *(double *)pieces->own = (double)ot_attr_float(ot_prep_node(p), "max_norm");
-    ot_prep_scratch(p, (size_t)pieces->n_pieces * sizeof(double));
-    return OT_OK;
+    return prepare_norm(p, (double)ot_attr_float(ot_prep_node(p), "max_norm"));
 }
 
 static const ot_port clip_norm_in[] = {
@@ -107,11 +164,7 @@ static void gradient_norm_infer(ot_infer *c)
 
 static ot_status gradient_norm_prepare(ot_prep *p)
 {
-    const ot__pieces *pieces = ot__pieces_make(p, GRADIENTS, 0);
-
-    OT_TRY(p->status);
-    ot_prep_scratch(p, (size_t)pieces->n_pieces * sizeof(double));
-    return OT_OK;
+    return prepare_norm(p, 0);
 }
 
 static ot_status gradient_norm_run_simd(const ot_run *r)

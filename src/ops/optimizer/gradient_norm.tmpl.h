@@ -28,11 +28,16 @@ static double FN(square_sum)(const ot_run *r, const FN(ot__updates) * table)
 static ot_status FN(clip_norm_run)(const ot_run *r)
 {
     const ot__pieces *pieces = r->state;
-    const double max_norm = *(const double *)pieces->own;
-    double sum = FN(square_sum)(r, &FN(ot__ref_updates)), factor;
+    const norm_state *state = pieces->own;
+    double sum, factor;
 
-    OT_TRY(ot__run_sum(r, &sum, 1));
-    factor = max_norm / (sqrt(sum) + norm_epsilon);
+    if (state->is_exact) {
+        OT_TRY(exact_square_sum(r, &sum));
+    } else {
+        sum = FN(square_sum)(r, &FN(ot__ref_updates));
+        OT_TRY(ot__run_sum(r, &sum, 1));
+    }
+    factor = state->max_norm / (sqrt(sum) + norm_epsilon);
     if (factor >= 1)
         return OT_OK;
 #pragma omp parallel for schedule(static) num_threads(r->n_threads)
@@ -56,18 +61,38 @@ static bool FN(are_finite)(const ot_run *r)
     return true;
 }
 
+// *finite: on all ranks.
+static ot_status FN(all_squares)(const ot_run *r, const FN(ot__updates) * table, double *sum,
+                                 bool *finite)
+{
+    const norm_state *state = ((const ot__pieces *)r->state)->own;
+    double sums[2] = {0}; // squares; ranks that have what is not finite
+
+    if (state->is_exact) {
+        OT_TRY(exact_square_sum(r, sum));
+        *finite = isfinite(*sum);
+        return OT_OK;
+    }
+    sums[0] = FN(square_sum)(r, table);
+    sums[1] = isfinite(sums[0]) || FN(are_finite)(r) ? 0 : 1;
+    OT_TRY(ot__run_sum(r, sums, 2));
+    *sum = sums[0];
+    *finite = !(sums[1] > 0);
+    return OT_OK;
+}
+
 static ot_status FN(gradient_norm)(const ot_run *r, const FN(ot__updates) * table)
 {
     const int at = r->in_first[DIVISOR]; // behind the sequence
     const double divisor = at < r->n_in && r->in[at] != NULL ? ot__scalar_f64(r->in[at]) : 1;
-    double sums[2] = {FN(square_sum)(r, table)}; // squares; ranks that have what is not finite
-    uint8_t *finite = ot__run_out(r, 1);
+    uint8_t *flag = ot__run_out(r, 1);
+    bool finite;
+    double sum;
 
-    sums[1] = isfinite(sums[0]) || finite == NULL || FN(are_finite)(r) ? 0 : 1;
-    OT_TRY(ot__run_sum(r, sums, 2));
-    *(double *)r->out[0]->data = sqrt(sums[0]) / divisor;
-    if (finite != NULL)
-        *finite = !(sums[1] > 0);
+    OT_TRY(FN(all_squares)(r, table, &sum, &finite));
+    *(double *)r->out[0]->data = sqrt(sum) / divisor;
+    if (flag != NULL)
+        *flag = finite;
     return OT_OK;
 }
 
