@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of a session as a checkpoint directory: its state dict, an item for each section, and
-// the properties of its checkpoint as one more.
+// the library's own properties of its checkpoint as one more.
+#include <string.h>
+
 #include "onnxtrain/shards.h"
 #include "session/ranks.h"
 #include "session/state_dict.h"
 
-#define ITEM_PROPERTIES "properties"
+#define ITEM_PROPERTIES "onnxtrain"
 enum { SECTIONS_MAX = 3, ITEMS_MAX = SECTIONS_MAX + 1 };
 
 typedef struct directory_items {
@@ -13,67 +15,6 @@ typedef struct directory_items {
     ot_shards_item items[ITEMS_MAX];
     int n;
 } directory_items;
-
-// ---- properties ----
-
-static ot_status property_to_dict(const ot_checkpoint *checkpoint, const char *name, ot_dict *out)
-{
-    ot_property_kind kind;
-    const char *text;
-    int64_t i;
-    float f;
-
-    OT_TRY(ot_checkpoint_property_kind_of(checkpoint, name, &kind));
-    switch (kind) {
-    case OT_PROPERTY_INT:
-        OT_TRY(ot_checkpoint_get_int(checkpoint, name, &i));
-        return ot_dict_set_int(out, name, i);
-    case OT_PROPERTY_FLOAT:
-        OT_TRY(ot_checkpoint_get_float(checkpoint, name, &f));
-        return ot_dict_set_float(out, name, (double)f);
-    default:
-        OT_TRY(ot_checkpoint_get_string(checkpoint, name, &text));
-        return ot_dict_set_string(out, name, text);
-    }
-}
-
-static ot_status property_from_dict(ot_checkpoint *checkpoint, const ot_dict *from,
-                                    const char *name)
-{
-    ot_dict_kind kind;
-    const char *text;
-    int64_t i;
-    double f;
-
-    OT_TRY(ot_dict_kind_of(from, name, &kind));
-    switch (kind) {
-    case OT_DICT_INT:
-        OT_TRY(ot_dict_get_int(from, name, &i));
-        return ot_checkpoint_set_int(checkpoint, name, i);
-    case OT_DICT_FLOAT:
-        OT_TRY(ot_dict_get_float(from, name, &f));
-        return ot_checkpoint_set_float(checkpoint, name, (float)f);
-    case OT_DICT_STRING:
-        OT_TRY(ot_dict_get_string(from, name, &text));
-        return ot_checkpoint_set_string(checkpoint, name, text);
-    default:
-        return ot__error(OT_ERR_FORMAT, "property '%s' is neither a number nor text", name);
-    }
-}
-
-static ot_status properties_to_dict(const ot_checkpoint *checkpoint, ot_dict *out)
-{
-    for (int i = 0; i < ot_checkpoint_property_count(checkpoint); i++)
-        OT_TRY(property_to_dict(checkpoint, ot_checkpoint_property_name(checkpoint, i), out));
-    return OT_OK;
-}
-
-static ot_status properties_from_dict(ot_checkpoint *checkpoint, const ot_dict *from)
-{
-    for (int i = 0; i < ot_dict_count(from); i++)
-        OT_TRY(property_from_dict(checkpoint, from, ot_dict_name(from, i)));
-    return OT_OK;
-}
 
 // ---- items ----
 
@@ -138,7 +79,7 @@ ot_status ot_session_save_shards(ot_session *session, const char *path,
 
     OT_TRY(OT_GIVEN(session));
     st = make_items(session, false, &all);
-    OT_THEN(st, properties_to_dict(session->checkpoint, all.properties));
+    OT_THEN(st, ot__properties_write_own(session->checkpoint, all.properties));
     if (ot__session_comm(session) != NULL)
         st = ot__ranks_agree(ot__session_comm(session), st, "save_shards", NULL, 0);
     OT_THEN(st, ot_shards_save(ot__session_comm(session), path, all.items, all.n, options));
@@ -159,15 +100,25 @@ static ot_status make_slots_to_fill(ot_session *session)
     return st;
 }
 
+// What is not tensors is taken whatever it is: a tree without names wants all values.
+static ot_status empty_own_section(directory_items *all)
+{
+    for (int i = 0; i < all->n; i++)
+        if (strcmp(all->items[i].name, OT_KEY_SECTION_OWN) == 0)
+            return ot_dict_set_dict(all->state, OT_KEY_SECTION_OWN, &all->items[i].dict);
+    return OT_OK;
+}
+
 static ot_status load_directory_items(ot_session *session, const char *path, directory_items *all)
 {
     ot_shards_load_options options = OT_SHARDS_LOAD_OPTIONS_INIT;
     const ot_state_dict_options set = options_of(session);
 
     options.allows_unexpected = 1; // what other programs keep there
+    OT_TRY(empty_own_section(all));
     OT_TRY(ot_shards_load(set.comm, path, all->items, all->n, &options));
     OT_TRY(ot_session_set_shards(session, sections_of(session), all->state, &set, NULL));
-    return properties_from_dict(session->checkpoint, all->properties);
+    return ot__properties_take_own(session->checkpoint, all->properties);
 }
 
 ot_status ot_session_load_shards(ot_session *session, const char *path)

@@ -114,6 +114,9 @@ bool ot__given_number(const ot_dict *from, const char *key, double *out);
 // state_properties.c: what the state has of them, with the library's own, in a checkpoint of their
 // own; NULL: it has none. Taking leaves there what the checkpoint had.
 ot_status ot__properties_write(const ot_checkpoint *checkpoint, ot_dict *to);
+// The library's own, which are no part of the state, to a dict and back.
+ot_status ot__properties_write_own(const ot_checkpoint *checkpoint, ot_dict *to);
+ot_status ot__properties_take_own(ot_checkpoint *checkpoint, const ot_dict *from);
 ot_status ot__properties_check(const ot_checkpoint *checkpoint, ot_dict *given,
                                ot_checkpoint **staged);
 void ot__properties_take(ot_checkpoint *checkpoint, ot_checkpoint *staged);

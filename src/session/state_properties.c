@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of the user's in a state.
+// Properties of the user's in a state, and the library's own beside it.
 #include "session/state_dict.h"
 
 static bool is_of_user(const ot__property *property)
@@ -33,15 +33,13 @@ ot_status ot__properties_write(const ot_checkpoint *checkpoint, ot_dict *to)
     return OT_OK;
 }
 
-static ot_status add_given_property(ot_checkpoint *to, const ot_dict *from, const char *name)
+static ot_status set_given_property(ot_checkpoint *to, const ot_dict *from, const char *name)
 {
     ot_dict_kind kind;
     const char *text;
     int64_t whole;
     double number;
 
-    if (ot__starts_with(name, OT_PROPERTY_PREFIX))
-        return ot__error(OT_ERR_INVALID, "property '%s' of the state is the library's", name);
     OT_TRY(ot_dict_kind_of(from, name, &kind));
     if (kind == OT_DICT_INT) {
         OT_TRY(ot_dict_get_int(from, name, &whole));
@@ -53,6 +51,29 @@ static ot_status add_given_property(ot_checkpoint *to, const ot_dict *from, cons
     }
     OT_TRY(ot_dict_get_string(from, name, &text));
     return ot_checkpoint_set_string(to, name, text);
+}
+
+static ot_status add_given_property(ot_checkpoint *to, const ot_dict *from, const char *name)
+{
+    if (ot__starts_with(name, OT_PROPERTY_PREFIX))
+        return ot__error(OT_ERR_INVALID, "property '%s' of the state is the library's", name);
+    return set_given_property(to, from, name);
+}
+
+ot_status ot__properties_write_own(const ot_checkpoint *checkpoint, ot_dict *to)
+{
+    for (int i = 0; i < checkpoint->n_properties; i++)
+        if (!is_of_user(&checkpoint->properties[i]))
+            OT_TRY(property_to_dict(&checkpoint->properties[i], to));
+    return OT_OK;
+}
+
+ot_status ot__properties_take_own(ot_checkpoint *checkpoint, const ot_dict *from)
+{
+    for (int i = 0; i < ot_dict_count(from); i++)
+        if (ot__starts_with(ot_dict_name(from, i), OT_PROPERTY_PREFIX))
+            OT_TRY(set_given_property(checkpoint, from, ot_dict_name(from, i)));
+    return OT_OK;
 }
 
 static ot_status copy_library_property(ot_checkpoint *to, const ot__property *p)
