@@ -47,6 +47,49 @@ static void odd_names_go_out_and_in(void **state)
         }
 }
 
+// Of tied names one is enough; without any, each is missing.
+static void one_of_two_tied_names_is_enough(void **state)
+{
+    static const char *const missing[] = {"embed", "head"};
+    fixture from = {0}, to = {0};
+    ot_name_entry names[] = {OT_NAME_ENTRY_INIT, OT_NAME_ENTRY_INIT};
+    ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
+    ot_shards_report *report;
+    picture a, b;
+
+    (void)state;
+    names[0].name = missing[0];
+    names[1].name = missing[1];
+    names[0].parameter = names[1].parameter = "fc1.weight";
+    o.names = names;
+    o.n_names = 2;
+    make_trained(&from, mlp_adamw_text, 2);
+    make_trained(&to, mlp_adamw_text, 1);
+    for (int flat = 0; flat < 2; flat++)
+        for (int left_out = -1; left_out < 2; left_out++) {
+            ot_dict *dict;
+
+            o.flat_optimizer = flat;
+            dict = state_of(&from, ALL_SECTIONS, &o);
+            if (left_out >= 0)
+                must(ot_dict_remove(inside(dict, "model"), missing[left_out]));
+            must(ot_session_set_shards(to.session, ALL_SECTIONS, dict, &o, NULL));
+            a = take_picture(&from);
+            b = take_picture(&to);
+            assert_same_picture(&a, &b);
+            if (left_out >= 0) {
+                must(ot_dict_remove(inside(dict, "model"), missing[1 - left_out]));
+                must_be(ot_session_set_shards(to.session, ALL_SECTIONS, dict, &o, &report),
+                        OT_ERR_NOT_FOUND, "missing: 'embed', 'head'");
+                expect_report(report, OT_REPORT_MISSING, missing, 2);
+                ot_shards_report_destroy(report);
+            }
+            ot_dict_destroy(dict);
+        }
+    teardown_of(&from);
+    teardown_of(&to);
+}
+
 // "a" with the number "b.lr", and "a.b" with "lr".
 static void two_values_of_one_flat_key_are_refused(void **state)
 {
@@ -217,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(odd_names_go_out_and_in),
+        TEST(one_of_two_tied_names_is_enough),
         TEST(two_values_of_one_flat_key_are_refused),
         TEST(an_empty_group_is_that_at_its_place),
         TEST(a_group_may_be_split),
