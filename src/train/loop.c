@@ -51,7 +51,7 @@ ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums)
         outputs_release(o);
     o->rows = rows;
     OT_TRY(run_batch(l, mode, o));
-    loss = scalar_of(o->tensor[0]);
+    loss = scalar_of(o->tensor[0]) * (mode == OT_MODE_TRAIN ? l->loss_factor : 1);
     l->is_finite = isfinite(loss);
     if (!l->is_finite && mode == OT_MODE_TRAIN)
         return ot__trainer_may_skip(l->trainer) ? OT_OK : ot__loop_blame(l, loss);
@@ -81,6 +81,7 @@ static ot_status loop_init(ot__loop *l, ot_status given, ot_trainer *trainer, ot
                     .comm = ot__session_comm(session),
                     .options = options,
                     .at = {.best_loss = INFINITY, .n_slices = 1},
+                    .loss_factor = 1,
                     .is_confirmed = true};
     OT_TRY(given);
     if (options->metric_output >= OT_LOOP_OUTPUTS)

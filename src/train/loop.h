@@ -36,7 +36,11 @@ typedef struct ot__loop {
     ot__step_outputs train_outputs, eval_outputs;
     int64_t n_batches, n_slices;
     int64_t first_slice, last_slice; // of this rank, without the last
-    ot__metric_sums *steps;          // over several ranks: of those of an update
+    bool sums_gradients;             // over the rows of a batch, instead of their mean
+    bool sums_losses;                // likewise
+    double loss_factor;              // by which a slice's loss counts for that of the batch
+    ot__metric_sums *all_steps;      // over several ranks: of those of an update, by ranks
+    ot__metric_sums *steps;          // within these, of this rank
     int64_t n_steps, steps_room;
     int64_t start_step; // of this process
     ot__position at;

@@ -112,18 +112,16 @@ static ot_status gather_sums(ot__loop *l, const ot__metric_sums *own, int64_t ro
     return ot_comm_all_gather(l->comm, own, (size_t)room * sizeof *own, *all);
 }
 
+// After an update, which all ranks have made.
 ot_status ot__loop_join_steps(ot__loop *l)
 {
-    ot__metric_sums *all;
-    ot_status st;
-
     if (l->comm == NULL)
         return OT_OK;
-    st = gather_sums(l, l->steps, l->steps_room, &all);
-    for (int64_t i = 0; st == OT_OK && i < l->steps_room * ot__loop_n_ranks(l); i++)
-        ot__metrics_join(&l->at.sums, &all[i]);
-    ot__free(all);
-    return st;
+    OT_TRY(ot__comm_gather(l->comm, l->all_steps, (size_t)l->steps_room * sizeof *l->steps,
+                           "metrics"));
+    for (int64_t i = 0; i < l->steps_room * ot__loop_n_ranks(l); i++)
+        ot__metrics_join(&l->at.sums, &l->all_steps[i]);
+    return OT_OK;
 }
 
 // Batches rank, rank + n, ... of n ranks, each by itself.

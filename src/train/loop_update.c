@@ -30,6 +30,29 @@ static ot_status check_can_cut(const ot__loop *l)
     return OT_OK;
 }
 
+// Whether the loss is a mean over the rows, or a sum; as NONE its gradient is that of a sum.
+static ot_status find_reduction(ot__loop *l)
+{
+    const ot_artifacts *artifacts = l->options->artifacts;
+    bool has_means = false;
+
+    for (int i = 0; artifacts != NULL && i < artifacts->n_loss_terms; i++) {
+        const ot__loss_term *term = &artifacts->loss_terms[i];
+        const bool is_sum = term->loss != OT_LOSS_NONE && term->loss != OT_LOSS_CUSTOM &&
+                            term->reduction != OT_REDUCTION_MEAN;
+
+        has_means = has_means || !is_sum;
+        l->sums_gradients = l->sums_gradients || is_sum;
+        l->sums_losses = l->sums_losses || (is_sum && term->reduction == OT_REDUCTION_SUM);
+    }
+    if (has_means && l->sums_gradients)
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "slices: %" PRId64 ", but the loss has terms that are means over a batch "
+                         "and others that are sums: give all the same reduction",
+                         l->n_slices);
+    return OT_OK;
+}
+
 static ot_status make_steps(ot__loop *l)
 {
     const int64_t n_ranks = ot__loop_n_ranks(l);
@@ -38,8 +61,10 @@ static ot_status make_steps(ot__loop *l)
         return OT_OK;
     l->steps_room =
         (l->n_slices + n_ranks - 1) / n_ranks * OT_MIN(l->trainer->accumulation, l->n_batches);
-    l->steps = ot__alloc_zero((size_t)l->steps_room, sizeof *l->steps);
-    return ot__made(l->steps);
+    l->all_steps = ot__alloc_zero((size_t)(l->steps_room * n_ranks), sizeof *l->steps);
+    OT_TRY(ot__made(l->all_steps));
+    l->steps = l->all_steps + l->steps_room * ot__loop_rank(l);
+    return OT_OK;
 }
 
 ot_status ot__loop_cut(ot__loop *l)
@@ -60,8 +85,10 @@ ot_status ot__loop_cut(ot__loop *l)
     l->at.n_slices = l->n_slices;
     l->first_slice = l->n_slices * ot__loop_rank(l) / ot__loop_n_ranks(l);
     l->last_slice = l->n_slices * (ot__loop_rank(l) + 1) / ot__loop_n_ranks(l);
-    if (l->n_slices > 1)
+    if (l->n_slices > 1) {
         OT_TRY(check_can_cut(l));
+        OT_TRY(find_reduction(l));
+    }
     OT_TRY(make_steps(l));
     OT_TRY(ot__batches_set_slice(l->training, 0, l->n_slices));
     return ot__session_set_slices(l->session, (int)l->n_slices, (int)l->first_slice,
@@ -70,7 +97,7 @@ ot_status ot__loop_cut(ot__loop *l)
 
 void ot__loop_uncut(ot__loop *l)
 {
-    ot__free(l->steps);
+    ot__free(l->all_steps);
     if (l->n_slices <= 1)
         return;
     (void)ot__batches_set_slice(l->training, 0, 1);
@@ -97,7 +124,10 @@ static ot_status train_batch(ot__loop *l, bool *has_confirmed)
     OT_TRY(next_batch(l, &rows, &all));
     if (rows == 0)
         return ot__trainer_skip_step(l->trainer);
-    OT_TRY(ot__session_weigh(l->session, (double)(rows * l->n_slices) / (double)all));
+    OT_TRY(ot__session_weigh(l->session, l->sums_gradients
+                                             ? (double)l->n_slices
+                                             : (double)(rows * l->n_slices) / (double)all));
+    l->loss_factor = l->sums_losses ? (double)all / (double)rows : 1;
     OT_TRY(ot__loop_batch(l, OT_MODE_TRAIN, sums));
     l->are_finite = l->are_finite && l->is_finite;
     if (l->is_finite && !*has_confirmed && l->comm == NULL)

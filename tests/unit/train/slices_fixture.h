@@ -153,7 +153,8 @@ static inline ot_status make_batches(const world *w, ot_batches **out)
 // `validates`: on the rows that it trains on. `fail_at`: allocation of the run that fails, and all
 // after it; 0: none does.
 static inline ot_status train_with(world *w, int64_t accumulation, bool validates,
-                                   const ot_train_options *options, int64_t fail_at)
+                                   const ot_train_options *options, int64_t fail_at,
+                                   ot_metrics *last)
 {
     ot_trainer_options how = OT_TRAINER_OPTIONS_INIT;
     ot_trainer *trainer = NULL;
@@ -165,7 +166,7 @@ static inline ot_status train_with(world *w, int64_t accumulation, bool validate
     OT_THEN(st, ot_trainer_create_from_session(w->session, NULL, &how, &trainer));
     if (st == OT_OK) {
         ot__alloc_fail_after(fail_at - 1);
-        st = ot_train_run(trainer, batches, validation, options, NULL);
+        st = ot_train_run(trainer, batches, validation, options, last);
         ot__alloc_fail_after(-1);
     }
     ot_trainer_destroy(trainer);

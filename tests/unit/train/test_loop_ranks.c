@@ -114,7 +114,7 @@ static ot_status run_on(const plan *p, ot_comm *comm, int rank, outcome *out)
         w.t[1] = p->bad_target;
     if (is_bad && p->has_other_row)
         w.t[ROWS - 1] += 1;
-    OT_THEN(st, train_with(&w, p->accumulation, true, &options, is_bad ? p->fail_at : 0));
+    OT_THEN(st, train_with(&w, p->accumulation, true, &options, is_bad ? p->fail_at : 0, NULL));
     out->status = st;
     snprintf(out->message, sizeof out->message, "%s", st != OT_OK ? ot_error_message() : "");
     if (w.session != NULL)

@@ -22,7 +22,7 @@ static ot_status train(world *w, int64_t slices, int64_t accumulation)
 
     options.slices = slices;
     options.epochs = EPOCHS;
-    return train_with(w, accumulation, false, &options, 0);
+    return train_with(w, accumulation, false, &options, 0, NULL);
 }
 
 // ---- by hand ----
@@ -215,6 +215,69 @@ static void a_mean_over_slices_is_that_of_the_batch(void **state)
         close_world(&w);
         assert_near(&found, &whole, 1e-13);
     }
+}
+
+// Of a loss that is a sum, so are the gradients and what is reported.
+static ot_status train_sum(int64_t slices, ot_reduction reduction, double factor, parameters *out,
+                           double *loss)
+{
+    static const char text[] = HEAD "net (double[N,6] x) => (double[N,1] y)\n"
+                                    "{\n"
+                                    "  v = RandomNormal<shape = [6, 1], dtype = 11>()\n"
+                                    "  y = MatMul(x, v)\n"
+                                    "}\n";
+    ot_artifacts_options how = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options sgd = OT_OPTIMIZER_OPTIONS_INIT;
+    ot_loss_options losses[2] = {OT_LOSS_OPTIONS_INIT, OT_LOSS_OPTIONS_INIT};
+    ot_train_options options = OT_TRAIN_OPTIONS_INIT;
+    ot_metrics last = {0};
+    ot_model *model;
+    world w;
+    ot_status st;
+
+    sgd.name = "SGDOptimizerV2";
+    losses[0].loss = losses[1].loss = OT_LOSS_MSE;
+    losses[0].target = losses[1].target = "t";
+    losses[0].reduction = reduction;
+    losses[1].factor = factor;
+    how.losses = losses;
+    how.n_losses = fabs(factor) > 0 ? 2 : 1;
+    how.optimizer = &sgd;
+    open_world(&w, perceptron);
+    ot_session_destroy(w.session);
+    ot_artifacts_destroy(w.artifacts);
+    need(ot_model_load_buffer(text, strlen(text), NULL, &model));
+    need(ot_artifacts_generate(model, &how, &w.artifacts));
+    ot_model_destroy(model);
+    need(ot_session_create_from_artifacts(w.artifacts, NULL, &w.session));
+    need(ot_session_set_learning_rate(w.session, rate));
+    w.checkpoint = ot_session_checkpoint(w.session);
+    options.slices = slices;
+    options.artifacts = w.artifacts;
+    st = train_with(&w, 2, false, &options, 0, &last);
+    *out = look_at(&w);
+    *loss = last.loss;
+    close_world(&w);
+    return st;
+}
+
+static void a_loss_that_is_a_sum_is_summed_over_slices(void **state)
+{
+    static const ot_reduction reductions[] = {OT_REDUCTION_SUM, OT_REDUCTION_NONE,
+                                              OT_REDUCTION_MEAN};
+    parameters whole, found;
+    double loss, expected;
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(reductions); i++) {
+        need(train_sum(1, reductions[i], 0, &whole, &expected));
+        need(train_sum(3, reductions[i], 0, &found, &loss));
+        assert_near(&found, &whole, 1e-13);
+        assert_true(fabs(loss - expected) < 1e-12 && loss > 0);
+    }
+    need(train_sum(1, OT_REDUCTION_SUM, 0.5, &whole, &expected));
+    assert_int_equal(train_sum(3, OT_REDUCTION_SUM, 0.5, &found, &loss), OT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(ot_error_message(), "slices: 3, but the loss has terms that are means"));
 }
 
 // ---- a session by itself ----
@@ -424,6 +487,7 @@ int main(void)
         cmocka_unit_test(running_statistics_are_the_mean_over_slices_with_rows),
         cmocka_unit_test(a_recurrent_layer_trains_as_by_hand),
         cmocka_unit_test(a_mean_over_slices_is_that_of_the_batch),
+        cmocka_unit_test(a_loss_that_is_a_sum_is_summed_over_slices),
         cmocka_unit_test(masks_are_those_of_slice_and_micro_batch),
         cmocka_unit_test(the_order_of_sums_does_not_depend_on_who_makes_them),
         cmocka_unit_test(sums_that_wait_count_as_state),
