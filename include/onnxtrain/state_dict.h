@@ -74,7 +74,8 @@ typedef struct ot_name_entry {
 
 typedef struct ot_state_dict_options {
     size_t size;   ///< sizeof(ot_state_dict_options)
-    ot_comm *comm; ///< the ranks that the state is cut over; NULL: this process alone
+    ot_comm *comm; ///< the ranks that the state is cut over; NULL: those of the session, or this
+                   ///< process alone
     ot_gather gather;
     ot_scatter scatter;
     int copy;           ///< get: 1: copies; 0: where they are whole, tensors refer to the session's
@@ -97,7 +98,7 @@ typedef struct ot_state_dict_options {
     }
 
 /**
- * Collective with `gather`, or with `comm`: the state by names.
+ * Collective with `comm`, and over the session's ranks with `gather`: the state by names.
  *
  * @param sections OT_STATE_MODEL, OT_STATE_OPTIMIZER, OT_STATE_OWN added up
  * @param options  NULL for defaults
@@ -147,8 +148,8 @@ OT_API const char *ot_shards_report_detail(const ot_shards_report *report,
 OT_API void ot_shards_report_destroy(ot_shards_report *report); ///< NULL is fine
 
 /**
- * Collective with `comm`: take a state over. Sections that it lacks stay, "model" and "optim" of
- * those asked for must not be empty. Accumulated gradients stay.
+ * Collective with `comm`, or over the session's ranks: take a state over. Sections that it lacks
+ * stay, "model" and "optim" of those asked for must not be empty. Accumulated gradients stay.
  *
  * @param state  borrowed, and not changed. NULL on ranks that give nothing (OT_SCATTER_ROOT)
  * @param report NULL, or receives what did not fit, also on failure; the caller destroys it

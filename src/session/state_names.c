@@ -286,6 +286,8 @@ ot_status ot__state_begin(ot__state_call *call, const char *what, ot_session *se
         .what = what, .session = session, .checkpoint = session->checkpoint, .sections = sections};
     OT_TRY(OT_OPTIONS_READ(ot_state_dict_options, OT_STATE_DICT_OPTIONS_INIT, options,
                            &call->options));
+    if (call->options.comm == NULL && (is_set || call->options.gather != OT_GATHER_NONE))
+        call->options.comm = ot__session_comm(session);
     comm = call->options.comm;
     if (comm != NULL)
         OT_TRY(ot__comm_check(comm));

@@ -284,6 +284,54 @@ typedef struct saving {
     double expected[ELEMENTS_MAX];
 } saving;
 
+// What is cut comes back whole, from the session's ranks.
+static void gather_state(ot_comm *comm, void *context)
+{
+    ot_state_dict_options options = OT_STATE_DICT_OPTIONS_INIT;
+    double loss, sums[2] = {0, 0};
+    ot_dict *parts, *whole, *in;
+    const ot_tensor *moment = NULL;
+    ot_dict_kind kind;
+    own w;
+
+    (void)context;
+    zero = 1;
+    RANK_MUST(open_own(&w, perceptron, comm, 7));
+    RANK_MUST(step_own(&w, 0, ROWS * ot_comm_rank(comm), ROWS, &loss));
+    RANK_MUST(ot_session_update(w.session, 1, NULL));
+    RANK_MUST(ot_session_get_shards(w.session, OT_STATE_OPTIMIZER, &options, &parts));
+    options.gather = OT_GATHER_ALL;
+    RANK_MUST(ot_session_get_shards(w.session, OT_STATE_OPTIMIZER, &options, &whole));
+    for (int i = 0; i < 2; i++) {
+        RANK_MUST(ot_dict_get_dict(i == 0 ? parts : whole, "optim", &in));
+        RANK_MUST(ot_dict_get_dict(in, "state", &in));
+        RANK_MUST(ot_dict_get_dict(in, "u", &in));
+        RANK_MUST(ot_dict_kind_of(in, "exp_avg", &kind));
+        RANK_CHECK(kind == (i == 0 ? OT_DICT_SHARDS : OT_DICT_TENSOR), "kind %d", (int)kind);
+    }
+    RANK_MUST(ot_dict_get_tensor(in, "exp_avg", &moment));
+    RANK_CHECK(ot_tensor_count(moment) == 350, "%d elements", (int)ot_tensor_count(moment));
+    for (int64_t k = 0; k < ot_tensor_count(moment); k++)
+        sums[0] += fabs(ot__tensor_get_f64(moment, k));
+    for (int i = 0; i < ot_session_checkpoint(w.session)->n_parameters; i++) {
+        const ot__parameter *p = ot_session_checkpoint(w.session)->parameters[i];
+
+        for (int64_t k = 0; strcmp(p->name, "u") == 0 && k < ot_tensor_count(p->slots[0]); k++)
+            sums[1] += fabs(ot__tensor_get_f64(p->slots[0], k));
+    }
+    RANK_MUST(ot_comm_all_reduce(comm, OT_COMM_SUM, OT_F64, &sums[1], 1));
+    RANK_CHECK(fabs(sums[0] - sums[1]) < 1e-12 && sums[0] > 0, "%g, in parts %g", sums[0], sums[1]);
+    ot_dict_destroy(parts);
+    ot_dict_destroy(whole);
+    close_own(&w);
+}
+
+static void moments_that_are_cut_are_given_in_parts_or_whole(void **state)
+{
+    (void)state;
+    run_ranks(3, gather_state, NULL);
+}
+
 // Two updates, saved, and two more.
 static void save_in_the_middle(ot_comm *comm, void *context)
 {
@@ -501,6 +549,7 @@ int main(void)
         cmocka_unit_test(updates_are_those_of_one_process_with_the_rows_of_all),
         cmocka_unit_test(with_zero_1_each_rank_updates_its_share),
         cmocka_unit_test(running_statistics_are_averaged),
+        cmocka_unit_test(moments_that_are_cut_are_given_in_parts_or_whole),
         cmocka_unit_test(a_state_that_is_cut_goes_on_with_any_other_number_of_ranks),
         cmocka_unit_test(what_fails_on_one_rank_fails_on_all_and_the_next_call_works),
         cmocka_unit_test(sessions_that_differ_are_refused_and_values_are_those_of_rank_0),
