@@ -97,6 +97,9 @@ ot_status core_config_read(const char *json, ot_config **config, char **violatio
 // the other way round; the tensors stay those of the objects. NULL with an exception.
 PyObject *core_dict_new(ot_dict *dict);
 ot_dict *core_dict_take(PyObject *dict);
+// The values of a Python dict into another by their names, each by `take`; not 0 with an exception.
+typedef int (*core_take_value)(PyObject *value, const char *name, ot_dict *to);
+int core_dict_take_pairs(PyObject *from, ot_dict *to, core_take_value take);
 
 // data.c: numbers of a sequence, to be freed; None: NULL, and *count stays. 0, or -1 with an
 // exception.

@@ -157,7 +157,7 @@ PyObject *core_dict_new(ot_dict *dict)
 
 // ---- from Python ----
 
-static int take_dict(PyObject *from, ot_dict *to);
+static int take_value(PyObject *value, const char *name, ot_dict *to);
 
 static int take_ints(PyObject *list, const char *name, ot_dict *to)
 {
@@ -204,7 +204,7 @@ static int take_below(PyObject *from, const char *name, ot_dict *to)
     }
     if (Py_EnterRecursiveCall(" in a state") != 0)
         return -1;
-    failed = take_dict(from, below);
+    failed = core_dict_take_pairs(from, below, take_value);
     Py_LeaveRecursiveCall();
     return failed;
 }
@@ -245,7 +245,7 @@ static int take_value(PyObject *value, const char *name, ot_dict *to)
     return st == OT_OK ? 0 : -1;
 }
 
-static int take_dict(PyObject *from, ot_dict *to)
+int core_dict_take_pairs(PyObject *from, ot_dict *to, core_take_value take)
 {
     PyObject *key, *value;
     Py_ssize_t at = 0;
@@ -255,7 +255,7 @@ static int take_dict(PyObject *from, ot_dict *to)
 
         if (name == NULL && !PyErr_Occurred())
             PyErr_Format(core_type_class, "a key of a state is %R, expected str", key);
-        if (name == NULL || take_value(value, name, to) != 0)
+        if (name == NULL || take(value, name, to) != 0)
             return -1;
     }
     return 0;
@@ -270,7 +270,7 @@ ot_dict *core_dict_take(PyObject *dict)
         core_raise(st);
         return NULL;
     }
-    if (take_dict(dict, taken) == 0)
+    if (core_dict_take_pairs(dict, taken, take_value) == 0)
         return taken;
     ot_dict_destroy(taken);
     return NULL;

@@ -32,22 +32,6 @@ static int take_items(PyObject *list, ot_dict *to)
     return 0;
 }
 
-static int take_pairs(PyObject *from, ot_dict *to)
-{
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-
-    while (PyDict_Next(from, &at, &key, &value)) {
-        const char *name = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL) : NULL;
-
-        if (name == NULL && !PyErr_Occurred())
-            PyErr_Format(core_type_class, "a key of a state is %R, expected str", key);
-        if (name == NULL || take_item(value, name, to) != 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int take_inner(PyObject *value, const char *name, ot_dict *to)
 {
     ot_dict *inner;
@@ -58,7 +42,7 @@ static int take_inner(PyObject *value, const char *name, ot_dict *to)
         return -1;
     if (Py_EnterRecursiveCall(" in a state") != 0)
         return -1;
-    result = is_list ? take_items(value, inner) : take_pairs(value, inner);
+    result = is_list ? take_items(value, inner) : core_dict_take_pairs(value, inner, take_item);
     Py_LeaveRecursiveCall();
     return result;
 }
@@ -373,7 +357,7 @@ static PyObject *set_shards(state_owner owner, PyObject *args)
     st = ot_dict_create(&dict);
     if (st != OT_OK)
         core_raise(st);
-    else if (take_pairs(state, dict) == 0)
+    else if (core_dict_take_pairs(state, dict, take_item) == 0)
         result = set_taken(&owner, &call, dict, is_check != 0);
     ot_dict_destroy(dict);
     core_strings_drop(&call.include);
