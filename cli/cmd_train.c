@@ -374,7 +374,8 @@ static int train_in_job(train_run *r)
 static int run_training(const train_values *values)
 {
     train_run r = {.values = values, .options = OT_TRAIN_OPTIONS_INIT};
-    int code = job_open(&r.job, job_kinds[values->comm]);
+    const double timeout = option_is_given("comm-timeout") ? values->comm_timeout : -1;
+    int code = job_open(&r.job, job_kinds[values->comm], timeout);
 
     if (code == EXIT_SUCCESS)
         code = train_in_job(&r);

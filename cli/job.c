@@ -18,10 +18,13 @@ static void log_nothing(void *context, ot_log_level level, const char *text)
     (void)text;
 }
 
-int job_open(job *j, const char *kind)
+int job_open(job *j, const char *kind, double timeout)
 {
+    ot_comm_options options = OT_COMM_OPTIONS_INIT;
+
     *j = (job){0};
-    if (ot_comm_open(kind, NULL, &j->comm) != OT_OK)
+    options.timeout = timeout;
+    if (ot_comm_open(kind, &options, &j->comm) != OT_OK)
         return report_error();
     if (ot_comm_world_size(j->comm) < 2) {
         job_close(j);

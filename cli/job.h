@@ -14,8 +14,8 @@ typedef struct job {
 
 extern const char *const job_kinds[]; // of --comm
 
-// Join it. The exit code, as of what follows.
-int job_open(job *j, const char *kind);
+// Join it; `timeout` as in ot_comm_options. The exit code, as of what follows.
+int job_open(job *j, const char *kind, double timeout);
 // How it went on all ranks, `code` on this one: the worst. What they report in between is held, and
 // told here once.
 int job_agree(const job *j, int code);

@@ -17,6 +17,7 @@ typedef struct train_values {
     int schedule, precision;
     int64_t threads, memory_max;
     int comm;
+    double comm_timeout;
     int64_t zero;
     text_list recompute;
     bool reproducible;

@@ -74,6 +74,8 @@ const option_spec train_option_table[] = {
      "the processes that share the work: auto: all that mpirun has started, if it has; mpi: those; "
      "self: this one",
      "auto", job_kinds, 0},
+    {"comm-timeout", OPTION_REAL, AT(comm_timeout), "SECONDS",
+     "how long a process waits for another before all end; 0: for ever", NULL, NULL, 0},
     {"zero", OPTION_INT, AT(zero), "STAGE",
      "what each process keeps a part of: 0: nothing; 1: what the optimizer keeps of the parameters",
      "0", NULL, 0},

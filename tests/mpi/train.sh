@@ -101,3 +101,18 @@ says 1 "saved to stopped/checkpoint after step "
 "$command" train $options --epochs 60 --checkpoint-dir stopped --resume --quiet --out resumed.onnx
 "$command" train $options --epochs 60 --slices 2 --quiet --out whole.onnx
 same resumed.onnx whole.onnx
+
+# One that is silent is named after the time that the option says, and all end.
+mkfifo silent.log
+timeout -k 5 50 "$mpirun" -n 2 sh stop.sh "$command" train $options --epochs 600 --comm-timeout 1 --out left.onnx --log silent.log \
+    >out 2>err </dev/null &
+launcher=$!
+exec 3<silent.log
+for i in 1 2 3 4 5; do read -r line <&3; done
+kill -STOP "$(cat pid.1)"
+cat <&3 >/dev/null
+exec 3<&-
+status=0
+wait $launcher || status=$?
+[ "$status" != 0 ] && [ "$status" != 124 ] || fail "expected an end with an error"
+says 1 "rank 1: silent for 1 s in "
