@@ -229,6 +229,8 @@ static void set_options(train_run *r)
     options->epochs = v->epochs;
     options->max_steps = v->max_steps;
     options->checkpoint_dir = v->checkpoint_dir;
+    options->checkpoint_format = (ot_checkpoint_format)v->checkpoint_format;
+    options->save_async = v->save_async;
     options->save_every = v->save_every;
     options->slices = v->slices;
     options->resume = v->resume && r->is_resumed;

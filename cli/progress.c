@@ -225,8 +225,10 @@ int progress_event(void *context, const ot_event *event)
     progress *p = context;
 
     show_header(p);
-    if (event->kind == OT_EVENT_SAVED && strcmp(strrchr(event->path, '/'), "/checkpoint") == 0)
+    if (event->kind == OT_EVENT_SAVED && strcmp(strrchr(event->path, '/'), "/best") != 0) {
         p->saved_step = event->step;
+        snprintf(p->saved_to, sizeof(p->saved_to), "%s", event->path);
+    }
     if (event->kind == OT_EVENT_LOG_LOST) { // the training is worth more
         progress_clear(p);
         report_error();

@@ -27,6 +27,7 @@ typedef struct progress {
     curve_point *points;
     int n_points;
     int64_t saved_step; // of the last checkpoint; -1: none
+    char saved_to[4096];
 } progress;
 
 // SIGINT, SIGTERM, SIGHUP and SIGPIPE, as far as they are not ignored already, end the run after

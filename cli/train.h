@@ -22,8 +22,9 @@ typedef struct train_values {
     text_list recompute;
     bool reproducible;
     const char *checkpoint_dir;
+    int checkpoint_format;
     int64_t save_every, early_stop;
-    bool resume, overwrite, keep_best, dry_run;
+    bool save_async, resume, overwrite, keep_best, dry_run;
     const char *out, *log, *tensorboard;
     const char *config;
     text_list set;

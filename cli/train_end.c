@@ -43,12 +43,11 @@ void train_report(const train_run *r, const ot_metrics *metrics)
 // False when steps of this run are lost.
 static bool report_saved(const train_run *r)
 {
-    const char *folder = r->values->checkpoint_dir;
     const long long saved = r->progress.saved_step;
 
     if (saved >= 0)
-        report_text("saved to %s%s after step %lld; the same command with --resume goes on", folder,
-                    r->values->zero > 0 && r->job.comm ? "" : "/checkpoint", saved);
+        report_text("saved to %s after step %lld; the same command with --resume goes on",
+                    r->progress.saved_to, saved);
     else if (ot_session_step_count(r->session) == r->start_step)
         return true;
     else if (r->is_resumed)

@@ -12,6 +12,13 @@
 static const char *const schedules[] = {"constant",    "linear",     "cosine", "step",
                                         "exponential", "polynomial", NULL};
 
+static const char *const checkpoint_formats[] = {
+    [OT_CHECKPOINT_FORMAT_AUTO] = "auto",
+    [OT_CHECKPOINT_FORMAT_FILE] = "file",
+    [OT_CHECKPOINT_FORMAT_DIRECTORY] = "directory",
+    NULL,
+};
+
 const option_spec train_option_table[] = {
     {.help = "Training"},
     {"epochs", OPTION_INT, AT(epochs), "N", "passes over the data", "10", NULL, 1},
@@ -46,6 +53,15 @@ const option_spec train_option_table[] = {
      "MODEL-trained.onnx here; with --checkpoint-dir none", NULL, 0},
     {"checkpoint-dir", OPTION_TEXT, AT(checkpoint_dir), "DIR", "where checkpoints are saved", NULL,
      NULL, 0},
+    {"checkpoint-format", OPTION_CHOICE, AT(checkpoint_format), "NAME",
+     "file: `checkpoint`, which one process writes; directory: `step-<n>`, to which each writes "
+     "its "
+     "part, and `latest`; auto: directory with --save-async, or where several processes have parts "
+     "of the state (--zero)",
+     "auto", checkpoint_formats, 0},
+    {"save-async", OPTION_FLAG, AT(save_async), NULL,
+     "write checkpoint directories while the training goes on, from a copy in memory", NULL, NULL,
+     0},
     {"save-every", OPTION_INT, AT(save_every), "N", "steps between checkpoints; 0: once an epoch",
      "0", NULL, 0},
     {"resume", OPTION_FLAG, AT(resume), NULL,
@@ -126,6 +142,10 @@ int train_values_check(const train_values *v, const char *model)
         return report_usage("--tensorboard: the name is empty");
     if (v->resume && !v->checkpoint_dir)
         return report_usage("--resume needs --checkpoint-dir");
+    if (v->save_async && !v->checkpoint_dir)
+        return report_usage("--save-async needs --checkpoint-dir");
+    if (v->save_async && v->checkpoint_format == OT_CHECKPOINT_FORMAT_FILE)
+        return report_usage("--save-async needs --checkpoint-format directory");
     if (v->json && v->out && strcmp(v->out, "-") == 0)
         return report_usage("--json and --out - would both write to standard output");
     if (v->out && v->log && strcmp(v->out, v->log) == 0)

@@ -171,6 +171,12 @@ OT_API ot_status ot_session_check_shards(ot_session *session, unsigned sections,
  * has, as ot_shards_save() does. `options` NULL: defaults. */
 OT_API ot_status ot_session_save_shards(ot_session *session, const char *path,
                                         const ot_shards_save_options *options);
+/** Collective with several ranks: begin such a save, which comes to its end by ot_shards_job_poll()
+ * or ot_shards_job_wait(). The session may go on at once: what this rank writes is copied. Waits
+ * for the job's save before this one, and returns its failure. */
+OT_API ot_status ot_session_save_shards_async(ot_session *session, ot_shards_job *job,
+                                              const char *path,
+                                              const ot_shards_save_options *options);
 /** Collective with several ranks: take over what any number of ranks has saved. OT_ERR_NOT_FOUND
  * and OT_ERR_INVALID naming what does not fit; the session is then as it was. */
 OT_API ot_status ot_session_load_shards(ot_session *session, const char *path);

@@ -106,6 +106,16 @@ typedef struct ot_event {
  * OT_ERR_INTERRUPTED. */
 typedef int (*ot_train_callback)(void *context, const ot_event *event);
 
+/** What is saved in checkpoint_dir. */
+typedef enum ot_checkpoint_format {
+    OT_CHECKPOINT_FORMAT_AUTO, ///< directories where ranks have parts of the state (ZeRO), and with
+                               ///< save_async; else a file
+    OT_CHECKPOINT_FORMAT_FILE, ///< `checkpoint`, which rank 0 writes
+    OT_CHECKPOINT_FORMAT_DIRECTORY, ///< `step-<n>`, to which every rank writes its part, and a file
+                                    ///< `latest` that names the only one that is kept
+                                    ///< (onnxtrain/shards.h)
+} ot_checkpoint_format;
+
 typedef struct ot_train_options {
     size_t size; ///< sizeof(ot_train_options)
     int64_t epochs;
@@ -148,11 +158,16 @@ typedef struct ot_train_options {
                     ///< the same running statistics, whose mean counts; gradients are summed. With
                     ///< as many slices, results are those of as many processes. 0: as the run that
                     ///< is resumed, but at least the number of ranks
+    ot_checkpoint_format checkpoint_format; ///< once it is saved, a checkpoint of the other format,
+                                            ///< of an earlier run, is removed
+    int save_async; ///< 1: directories are written by a thread while the training goes on, from a
+                    ///< copy of what this rank writes. One at a time: a save waits for the one
+                    ///< before it. OT_EVENT_SAVED comes when it is there, within the next updates
 } ot_train_options;
 #define OT_TRAIN_OPTIONS_INIT                                                                      \
     {                                                                                              \
         sizeof(ot_train_options), 1, 0, OT_TASK_NONE, -1, -1, NULL, 0, 0, 0, 0, NULL, NULL, 1, 0,  \
-            NULL, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, 0                                \
+            NULL, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, OT_CHECKPOINT_FORMAT_AUTO, 0  \
     }
 
 /**

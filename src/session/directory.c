@@ -71,6 +71,18 @@ static void items_deinit(directory_items *all)
 
 // ---- public ----
 
+// What is saved, or on all ranks why it cannot be; `given`: how checks went on this one.
+static ot_status items_to_save(ot_session *session, ot_status given, directory_items *all)
+{
+    ot_status st = make_items(session, false, all);
+
+    OT_THEN(st, ot__properties_write_own(session->checkpoint, all->properties));
+    st = given != OT_OK ? given : st;
+    if (ot__session_comm(session) != NULL)
+        st = ot__ranks_agree(ot__session_comm(session), st, "save_shards", NULL, 0);
+    return st;
+}
+
 ot_status ot_session_save_shards(ot_session *session, const char *path,
                                  const ot_shards_save_options *options)
 {
@@ -78,11 +90,22 @@ ot_status ot_session_save_shards(ot_session *session, const char *path,
     ot_status st;
 
     OT_TRY(OT_GIVEN(session));
-    st = make_items(session, false, &all);
-    OT_THEN(st, ot__properties_write_own(session->checkpoint, all.properties));
-    if (ot__session_comm(session) != NULL)
-        st = ot__ranks_agree(ot__session_comm(session), st, "save_shards", NULL, 0);
+    st = items_to_save(session, OT_OK, &all);
     OT_THEN(st, ot_shards_save(ot__session_comm(session), path, all.items, all.n, options));
+    items_deinit(&all);
+    return st;
+}
+
+ot_status ot_session_save_shards_async(ot_session *session, ot_shards_job *job, const char *path,
+                                       const ot_shards_save_options *options)
+{
+    directory_items all = {0};
+    ot_status st;
+
+    OT_TRY(OT_GIVEN(session));
+    st = items_to_save(session, OT_GIVEN(job), &all);
+    OT_THEN(st,
+            ot_shards_job_start(job, ot__session_comm(session), path, all.items, all.n, options));
     items_deinit(&all);
     return st;
 }

@@ -29,10 +29,13 @@ typedef struct kept_place {
     bool stays; // whatever its step
 } kept_place;
 
-static int compare_newest_first(const void *a, const void *b)
+// Those that stay, then the newest.
+static int compare_kept_places(const void *a, const void *b)
 {
     const kept_place *x = a, *y = b;
 
+    if (x->stays != y->stays)
+        return x->stays ? -1 : 1;
     if (x->step != y->step)
         return x->step > y->step ? -1 : 1;
     if (x->unix_ns != y->unix_ns)
@@ -52,7 +55,7 @@ static bool look_at_checkpoint(const char *parent, kept_place *place)
 
 static void remove_old(const char *parent, kept_place *places, int n, int n_kept)
 {
-    qsort(places, (size_t)n, sizeof *places, compare_newest_first);
+    qsort(places, (size_t)n, sizeof *places, compare_kept_places);
     for (int i = n_kept; i < n; i++) {
         char *path = places[i].stays ? NULL : ot__path_join(parent, places[i].name);
 

@@ -187,6 +187,7 @@ static ot_status loop_step(ot__loop *l)
     OT_TRY(ot__loop_agree(l, OT_OK, "training"));
     if (l->is_stopping)
         return OT_OK;
+    OT_TRY(ot__directory_poll(l));
     st = ot__loop_update(l);
     if (st != OT_OK) { // a part of a step is nothing to go on from
         ot__trainer_drop(l->trainer);
@@ -262,28 +263,48 @@ static ot_status train(ot__loop *l)
             OT_TRY(finish_epoch(l));
     }
     OT_TRY(ot__save_last(l));
+    OT_TRY(ot__directory_finish(l));
     if (l->is_stopping)
         return ot__error(OT_ERR_INTERRUPTED, "stopped at epoch %" PRId64 ", batch %" PRId64,
                          l->at.epoch + 1, l->at.batch);
     return OT_OK;
 }
 
-// An error in the data or in a kernel says nothing against the steps before it. Returns `st`, or
-// OT_ERR_NOT_FINITE when those steps have ruined the parameters.
+// After an error, whose message stays.
+static ot_status finish_save(ot__loop *l, ot_status st)
+{
+    char message[ERROR_MAX];
+
+    snprintf(message, sizeof message, "%s", ot_error_message());
+    if (ot__directory_finish(l) != OT_OK)
+        ot__log(OT_LOG_WARNING, "%s", ot_error_message());
+    return ot__error(st, "%s", message);
+}
+
+// An error in the data or in a kernel says nothing against the steps before it.
+static ot_status save_steps_before(ot__loop *l)
+{
+    return l->has_failed ? ot__loop_check_parameters(l) : ot__save_last(l);
+}
+
+// Returns `st`, or OT_ERR_NOT_FINITE when the steps before have ruined the parameters.
 static ot_status save_after_error(ot__loop *l, ot_status st)
 {
     char message[ERROR_MAX];
-    ot_status last;
+    ot_status last = OT_OK;
 
-    if (st == OT_ERR_INTERRUPTED || st == OT_ERR_NOT_FINITE)
+    if (st == OT_ERR_INTERRUPTED)
         return st;
     snprintf(message, sizeof message, "%s", ot_error_message());
     if (ot__loop_agree(l, OT_OK, "training") != OT_OK)
         return ot__error(st, "%s", message);
-    last = l->has_failed ? ot__loop_check_parameters(l) : ot__save_last(l);
-    if (last != OT_ERR_NOT_FINITE)
-        return ot__error(st, "%s", message);
-    return ot__error_prefix(last, "%s; and before that", message);
+    if (st != OT_ERR_NOT_FINITE)
+        last = save_steps_before(l);
+    if (last == OT_ERR_NOT_FINITE)
+        st = ot__error_prefix(last, "%s; and before that", message);
+    else
+        ot__error(st, "%s", message);
+    return finish_save(l, st);
 }
 
 static ot_status start_loop(ot__loop *l)
@@ -365,6 +386,9 @@ static ot_status check_options(const ot_train_options *options)
     if (options->epochs < 1 || options->max_steps < 0 || options->save_every < 0 ||
         options->patience < 0)
         return ot__error(OT_ERR_INVALID, "epochs must be at least 1, counts not negative");
+    if (options->checkpoint_format > OT_CHECKPOINT_FORMAT_DIRECTORY)
+        return ot__error(OT_ERR_INVALID, "unknown checkpoint_format %d (known: 0 to %d)",
+                         (int)options->checkpoint_format, OT_CHECKPOINT_FORMAT_DIRECTORY);
     if (options->slices < 0 || options->slices > OT_SLICES_MAX)
         return ot__error(OT_ERR_INVALID, "slices: %" PRId64 ", expected 1 to %d, or 0",
                          options->slices, OT_SLICES_MAX);

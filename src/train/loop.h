@@ -4,6 +4,7 @@
 #define OT_TRAIN_LOOP_H
 
 #include "onnxtrain/record.h"
+#include "onnxtrain/shards.h"
 #include "train/journal.h"
 #include "trainer/trainer.h"
 
@@ -54,16 +55,20 @@ typedef struct ot__loop {
     int64_t n_skipped;
     // saving
     char *checkpoint_path, *best_path, *model_path, *latest_path;
-    char *directory_path; // that was saved last, where the ranks have parts of the state; or NULL
-    ot_tensor **best;     // copies of all parameters at the best epoch
+    ot_tensor **best; // copies of all parameters at the best epoch
     ot_metrics best_metrics;
     ot__save_plan plan;
     bool is_confirmed; // the parameters have given a finite loss
     bool is_saved;     // the checkpoint has them
     bool has_model;    // the eval model has been written
     bool has_failed;   // to save
-    bool has_old_best; // of a run that this one overwrites
-    ot__lock lock;     // on the checkpoint folder
+    bool has_old_best; // of a run that this one overwrites, which has none
+    bool saves_directories;
+    char *directory_path;  // that was saved last, or is being saved
+    ot_shards_job *job;    // that saves it while the run goes on; NULL: the run waits
+    bool is_saving;        // the job does
+    ot_event saving_event; // of that, for its end
+    ot__lock lock;         // on the checkpoint folder
     ot__journal journal;
 } ot__loop;
 
@@ -112,7 +117,21 @@ void ot__save_later(ot__loop *l, bool checkpoint, bool best);
 ot_status ot__save_confirmed(ot__loop *l);
 // Confirm the present state by a step that is undone, and save it where there is a folder.
 ot_status ot__save_last(ot__loop *l);
+// After the checkpoint is there.
+void ot__save_published(ot__loop *l, const ot_event *event);
+void ot__save_remove(const char *path); // a checkpoint file, and what belongs to it
 ot_status ot__save_load_best(ot__loop *l);
 ot_status ot__save_restore_best(ot__loop *l);
+
+// save_directory.c. All but the first two are collective.
+// Whether checkpoints are directories.
+ot_status ot__directory_choose(ot__loop *l);
+// A checkpoint of the other format is removed.
+void ot__directory_drop_other(ot__loop *l);
+// The state, as the only directory when it is there: now, or by the job.
+ot_status ot__directory_write(ot__loop *l);
+// What the job saves: come to its end if all ranks have written; wait for that.
+ot_status ot__directory_poll(ot__loop *l);
+ot_status ot__directory_finish(ot__loop *l);
 
 #endif

@@ -67,6 +67,12 @@ static ot_status identify_rows(ot_batches *batches, uint64_t *rows, uint64_t *id
     return ot__batches_id(batches, id);
 }
 
+static uint64_t saves_of(const ot__loop *l)
+{
+    return (l->options->checkpoint_dir != NULL ? 1u : 0u) | (l->saves_directories ? 2u : 0u) |
+           (l->job != NULL ? 4u : 0u);
+}
+
 ot_status ot__loop_join(ot__loop *l, ot_status st)
 {
     const ot_train_options *o = l->options;
@@ -90,7 +96,7 @@ ot_status ot__loop_join(ot__loop *l, ot_status st)
             {"save_every", (uint64_t)o->save_every},
             {"patience", (uint64_t)o->patience},
             {"keep_best", (uint64_t)(o->keep_best != 0)},
-            {"whether checkpoints are saved", (uint64_t)(o->checkpoint_dir != NULL)},
+            {"which checkpoints are saved", saves_of(l)},
             {"the epoch that the run goes on with", (uint64_t)l->at.epoch},
             {"the batch that the run goes on with", (uint64_t)l->at.batch},
         };

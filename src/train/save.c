@@ -3,10 +3,6 @@
 // place of the one saved before only when a step from it has given a finite loss. So saving waits
 // for the next train step, which changes nothing that is saved but running statistics and the
 // random counter; these go back to what they were while the files are written.
-#include <stdio.h>
-#include <string.h>
-
-#include "onnxtrain/state_dict.h"
 #include "train/loop.h"
 
 // ---- the folder ----
@@ -50,6 +46,7 @@ ot_status ot__save_open(ot__loop *l)
     l->model_path = ot__path_join(folder, "eval_model.onnx");
     l->latest_path = ot__path_join(folder, "latest");
     OT_TRY(ot__made(l->checkpoint_path && l->best_path && l->model_path && l->latest_path));
+    OT_TRY(ot__directory_choose(l));
     if (ot__loop_rank(l) > 0)
         return OT_OK;
     OT_TRY(take_folder(l));
@@ -68,6 +65,7 @@ static void best_release(ot__loop *l)
 
 void ot__save_close(ot__loop *l)
 {
+    ot_shards_job_destroy(l->job); // before others may work in the folder
     ot__lock_leave(&l->lock);
     best_release(l);
     ot__free(l->checkpoint_path);
@@ -144,15 +142,15 @@ ot_status ot__save_restore_best(ot__loop *l)
     return OT_OK;
 }
 
-// That of the run that this one overwrites, where this one has none.
-static void drop_old_best(ot__loop *l)
+void ot__save_remove(const char *path)
 {
-    char *data = ot__path_join(l->options->checkpoint_dir, "best.data");
+    ot__buf data = {0};
 
-    ot__file_remove(l->best_path);
-    if (data)
-        ot__file_remove(data);
-    ot__free(data);
+    ot__file_remove(path);
+    ot__buf_printf(&data, "%s.data", path);
+    if (!data.failed)
+        ot__file_remove(data.data);
+    ot__buf_deinit(&data);
 }
 
 // ---- saving ----
@@ -165,77 +163,76 @@ void ot__save_later(ot__loop *l, bool checkpoint, bool best)
     l->plan.event = ot__loop_event(l, OT_EVENT_SAVED);
 }
 
-// A directory beside those before it, of which it is the latest then.
-static ot_status write_directory(ot__loop *l)
+// What is saved besides values: where the run stands.
+static ot_status note_position(ot__loop *l, const ot__save_plan *plan)
 {
-    const int64_t step = ot_session_step_count(l->session);
-    ot_shards_save_options options = OT_SHARDS_SAVE_OPTIONS_INIT;
-    char name[32], *path;
-    ot_status st;
-
-    snprintf(name, sizeof name, "step-%" PRId64, step);
-    path = ot__path_join(l->options->checkpoint_dir, name);
-    options.step = step;
-    options.replaces = options.sets_latest = 1;
-    options.n_kept = 1;
-    OT_TRY(ot__loop_agree(l, ot__made(path), "saving"));
-    st = ot_session_save_shards(l->session, path, &options);
-    ot__free(l->directory_path);
-    l->directory_path = path;
-    return st;
+    OT_TRY(ot__position_put(l->checkpoint, &plan->at));
+    return ot__trainer_put_scale(l->trainer);
 }
 
-// What every rank has of it, or rank 0 all. The best epoch is one of parameters alone.
-static ot_status save_state_of_run(ot__loop *l, bool is_best)
+// Of rank 0: a file. The best epoch is one of parameters alone where ranks have parts of the rest.
+static ot_status write_run_file(ot__loop *l, const ot__save_plan *plan, bool is_best)
 {
-    const char *path = is_best ? l->best_path : l->checkpoint_path;
-
-    if (ot__session_is_cut(l->session))
-        return is_best ? ot_checkpoint_save(l->checkpoint, path, 0) : write_directory(l);
-    return ot_session_save(l->session, path);
-}
-
-static ot_status write(ot__loop *l, const ot__save_plan *plan, bool is_best)
-{
-    const bool takes_all = ot__session_is_cut(l->session) && !is_best;
-    ot_status st = OT_OK;
-
-    if (ot__loop_rank(l) > 0 && !takes_all)
+    if (ot__loop_rank(l) > 0)
         return OT_OK;
+    OT_TRY(save_run_model(l));
+    OT_TRY(note_position(l, plan));
+    return is_best && ot__session_is_cut(l->session)
+               ? ot_checkpoint_save(l->checkpoint, l->best_path, 0)
+               : ot_session_save(l->session, is_best ? l->best_path : l->checkpoint_path);
+}
+
+// Of all ranks; `st`: how it went so far on this one.
+static ot_status write_directory(ot__loop *l, const ot__save_plan *plan, ot_status st)
+{
     if (ot__loop_rank(l) == 0)
-        st = save_run_model(l);
-    OT_THEN(st, ot__position_put(l->checkpoint, &plan->at));
-    OT_THEN(st, ot__trainer_put_scale(l->trainer));
-    if (takes_all)
-        st = ot__loop_agree(l, st, "saving");
-    return st == OT_OK ? save_state_of_run(l, is_best) : st;
+        OT_THEN(st, save_run_model(l));
+    OT_THEN(st, note_position(l, plan));
+    OT_TRY(ot__loop_agree(l, st, "saving"));
+    OT_TRY(ot__directory_write(l));
+    l->saving_event = plan->event;
+    return OT_OK;
+}
+
+static ot_status write_best(ot__loop *l, const ot__save_plan *plan)
+{
+    OT_TRY(take_parameters(l, l->checkpoint));
+    l->best_metrics = plan->at.best.metrics;
+    if (!l->best_path)
+        return OT_OK;
+    OT_TRY(write_run_file(l, plan, true));
+    l->has_old_best = false;
+    return OT_OK;
 }
 
 static ot_status carry_out(ot__loop *l, const ot__save_plan *plan)
 {
-    OT_TRY(ot__loop_check_parameters(l));
-    if (plan->best) {
-        OT_TRY(take_parameters(l, l->checkpoint));
-        l->best_metrics = plan->at.best.metrics;
-        if (l->best_path) {
-            OT_TRY(write(l, plan, true));
-            l->has_old_best = false;
-        }
-    }
-    return plan->checkpoint ? write(l, plan, false) : OT_OK;
+    ot_status st = ot__loop_check_parameters(l);
+
+    if (plan->best)
+        OT_THEN(st, write_best(l, plan));
+    if (plan->checkpoint && l->saves_directories)
+        return write_directory(l, plan, st);
+    if (plan->checkpoint)
+        OT_THEN(st, write_run_file(l, plan, false));
+    return st;
 }
 
-static void tell(ot__loop *l, const ot__save_plan *plan)
+static void tell_of_save(ot__loop *l, const ot_event *event, const char *path)
 {
-    const char *state = l->directory_path != NULL ? l->directory_path : l->checkpoint_path;
-    const char *const paths[] = {plan->best ? l->best_path : NULL, plan->checkpoint ? state : NULL};
-    ot_event event = plan->event;
+    ot_event saved = *event;
 
-    for (size_t i = 0; i < OT_COUNT(paths); i++) {
-        event.path = paths[i];
-        if (event.path)
-            ot__loop_notify(l, &event);
-    }
+    saved.path = path;
+    ot__loop_notify(l, &saved);
+}
+
+void ot__save_published(ot__loop *l, const ot_event *event)
+{
+    if (l->has_old_best)
+        ot__save_remove(l->best_path);
+    l->has_old_best = false;
+    ot__directory_drop_other(l);
+    tell_of_save(l, event, l->saves_directories ? l->directory_path : l->checkpoint_path);
 }
 
 // To the state that the step, or over several ranks all of the update, was made from.
@@ -264,19 +261,18 @@ ot_status ot__save_confirmed(ot__loop *l)
     if (!plan.checkpoint && !plan.best)
         return OT_OK;
     l->plan = (ot__save_plan){0};
+    OT_TRY(ot__directory_finish(l)); // there is one save at a time
     go_back(l);
     st = carry_out(l, &plan);
     go_forth(l);
     l->has_failed = st != OT_OK;
     if (st != OT_OK)
         return st;
-    if (plan.checkpoint) {
-        l->is_saved = true;
-        if (l->has_old_best)
-            drop_old_best(l);
-        l->has_old_best = false;
-    }
-    tell(l, &plan);
+    l->is_saved = l->is_saved || plan.checkpoint;
+    if (plan.best && l->best_path)
+        tell_of_save(l, &plan.event, l->best_path);
+    if (plan.checkpoint && !l->is_saving)
+        ot__save_published(l, &plan.event);
     return OT_OK;
 }
 

@@ -58,6 +58,34 @@ same resumed.onnx sliced.onnx
 run 2 train dropout.onnxtxt $options --slices -1
 err "'-1' is not a whole number of at least 0"
 
+# A kill, and directories, which are written while the run goes on; --resume takes the later of file and directory.
+"$command" train dropout.onnxtxt $options --schedule-steps 900 --log log --checkpoint-dir parts --save-every 3 --save-async >out 2>err &
+pid=$!
+exec 3<log
+for i in 1 2 3 4 5 6 7 8 9 10 11; do read -r line <&3; done
+kill -KILL $pid
+exec 3<&-
+wait $pid 2>/dev/null && fail "the run was not killed"
+[ ! -e parts/checkpoint ] || fail "directories were asked for"
+run 0 train dropout.onnxtxt $options --schedule-steps 900 --checkpoint-dir parts --checkpoint-format directory --max-steps 100 --resume
+out "resumed from parts/step-"
+run 0 ckpt ls parts
+out "step-100"
+[ "$(ls -d parts/step-* | wc -l)" = 1 ] || fail "expected one directory"
+run 0 train dropout.onnxtxt $options --schedule-steps 900 --checkpoint-dir parts --checkpoint-format file --max-steps 110 --resume --quiet
+[ ! -e parts/latest ] && [ ! -e parts/step-100 ] || fail "the directory is left"
+run 0 train dropout.onnxtxt $options --schedule-steps 900 --checkpoint-dir parts --save-every 60 --save-async --resume --out resumed.onnx
+out "resumed from parts/checkpoint, after step 110"
+[ ! -e parts/checkpoint ] || fail "the file is left"
+same resumed.onnx whole.onnx
+rm parts/best*
+run 1 train dropout.onnxtxt $options --checkpoint-dir parts
+err "parts/latest is of an earlier run"
+run 2 train dropout.onnxtxt $options --save-async
+err "--save-async needs --checkpoint-dir"
+run 2 train dropout.onnxtxt $options --checkpoint-dir parts --checkpoint-format file --save-async
+err "--save-async needs --checkpoint-format directory"
+
 # Plain SGD goes on from a run of another optimizer, which is said once; one with moments of its own refuses those. After
 # plain SGD there are none to go on with.
 cp -r saved adamw

@@ -281,6 +281,7 @@ static void running_statistics_are_averaged(void **state)
 typedef struct saving {
     char path[PATH_LENGTH_MAX];
     int zero_before, zero_after;
+    bool is_async;
     double expected[ELEMENTS_MAX];
 } saving;
 
@@ -332,15 +333,17 @@ static void moments_that_are_cut_are_given_in_parts_or_whole(void **state)
     run_ranks(3, gather_state, NULL);
 }
 
-// Two updates, saved, and two more.
+// Two updates, saved, and two more, during which what is saved may still be written.
 static void save_in_the_middle(ot_comm *comm, void *context)
 {
     saving *s = context;
     const int n = 4 / ot_comm_world_size(comm), rank = ot_comm_rank(comm);
     double values[ELEMENTS_MAX], loss;
+    ot_shards_job *job;
     own w;
 
     zero = s->zero_before;
+    RANK_MUST(ot_shards_job_create(&job));
     RANK_MUST(open_own(&w, perceptron, comm, 7));
     for (int i = 0; i < 4; i++) {
         RANK_MUST(step_own(&w, i, n * rank, n, &loss));
@@ -348,9 +351,12 @@ static void save_in_the_middle(ot_comm *comm, void *context)
         ot_session_reset_gradients(w.session);
         if (i == 1) {
             RANK_MUST(ot_checkpoint_set_string(ot_session_checkpoint(w.session), "note", "two"));
-            RANK_MUST(ot_session_save_shards(w.session, s->path, NULL));
+            RANK_MUST(s->is_async ? ot_session_save_shards_async(w.session, job, s->path, NULL)
+                                  : ot_session_save_shards(w.session, s->path, NULL));
         }
     }
+    RANK_MUST(ot_shards_job_wait(job));
+    ot_shards_job_destroy(job);
     (void)values_of(&w, rank == 0 ? s->expected : values);
     close_own(&w);
 }
@@ -393,7 +399,9 @@ static void a_state_that_is_cut_goes_on_with_any_other_number_of_ranks(void **st
     assert_int_equal(temporary_folder_make(&folder), 0);
     for (size_t i = 0; i < OT_COUNT(counts); i++)
         for (int cut = 0; cut < 4; cut++) {
-            saving s = {.zero_before = cut / 2, .zero_after = cut % 2};
+            saving s = {.zero_before = cut / 2,
+                        .zero_after = cut % 2,
+                        .is_async = (i + (size_t)cut) % 2 == 1};
             char name[16];
 
             snprintf(name, sizeof name, "s%d", k++);

@@ -31,6 +31,9 @@ typedef struct plan {
     int64_t bad_epochs, bad_slices; // options there; 0: as the others
     int64_t fail_at;                // allocation of the run that fails there; 0: none does
     bool has_other_row, keeps_best, resumes;
+    int zero;
+    ot_checkpoint_format format;
+    bool saves_async;
     outcome outcomes[RANKS_MAX];
 } plan;
 
@@ -68,11 +71,21 @@ static void take_values(const world *w, outcome *out)
     out->n_steps = ot_session_step_count(w->session);
 }
 
+static bool is_saved_as_file(const plan *p)
+{
+    char path[PATH_LENGTH_MAX + 16];
+
+    snprintf(path, sizeof path, "%s/checkpoint", p->folder);
+    return ot__path_exists(path);
+}
+
 static ot_status load_saved(world *w, const plan *p, const ot_session_options *options)
 {
     char path[PATH_LENGTH_MAX + 16];
     ot_checkpoint *saved;
 
+    if (!is_saved_as_file(p))
+        return ot_session_load_shards(w->session, p->folder);
     snprintf(path, sizeof path, "%s/checkpoint", p->folder);
     ot_session_destroy(w->session);
     w->session = NULL;
@@ -95,6 +108,7 @@ static ot_status run_on(const plan *p, ot_comm *comm, int rank, outcome *out)
 
     parallel.comm = comm;
     parallel.bucket_bytes = 200; // several buckets
+    parallel.zero = p->zero;
     session.parallel = &parallel;
     session.n_threads = 1;
     options.slices = is_bad && p->bad_slices > 0 ? p->bad_slices : p->slices;
@@ -106,6 +120,8 @@ static ot_status run_on(const plan *p, ot_comm *comm, int rank, outcome *out)
     options.checkpoint_dir = p->folder;
     options.save_every = p->folder != NULL;
     options.resume = p->resumes;
+    options.checkpoint_format = p->format;
+    options.save_async = p->saves_async;
     options.overwrite = 1;
     st = open_world_over(&w, p->text, &session);
     if (p->resumes)
@@ -253,6 +269,84 @@ static void a_run_is_resumed_with_any_number_of_ranks(void **state)
     assert_memory_equal(p.outcomes[0].values, whole.values, sizeof whole.values);
 }
 
+static int count_directories(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    int n = 0;
+
+    for (const struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;)
+        n += strncmp(entry->d_name, "step-", 5) == 0;
+    if (entries != NULL)
+        closedir(entries);
+    return n;
+}
+
+// Files by one process and directories by several take turns; there is one checkpoint at a time.
+static void formats_of_checkpoints_may_change_from_run_to_run(void **state)
+{
+    static const struct {
+        int n_ranks, zero;
+        ot_checkpoint_format format;
+        bool saves_async, is_file;
+    } runs[] = {
+        {2, 0, OT_CHECKPOINT_FORMAT_AUTO, false, true},
+        {1, 0, OT_CHECKPOINT_FORMAT_DIRECTORY, false, false},
+        {3, 1, OT_CHECKPOINT_FORMAT_AUTO, true, false},
+        {1, 1, OT_CHECKPOINT_FORMAT_AUTO, false, true},
+        {2, 0, OT_CHECKPOINT_FORMAT_DIRECTORY, true, false},
+        {1, 0, OT_CHECKPOINT_FORMAT_AUTO, true, false},
+        {4, 0, OT_CHECKPOINT_FORMAT_FILE, false, true},
+    };
+    plan p = {.text = dropped, .slices = 4, .accumulation = 2, .epochs = 7, .bad_rank = -1};
+    outcome whole;
+
+    run_plan(&p, 1);
+    assert_runs_well(&p);
+    whole = p.outcomes[0];
+    p.folder = in_folder(state, "run");
+    for (size_t i = 0; i < OT_COUNT(runs); i++) {
+        p.resumes = i > 0;
+        p.slices = i > 0 ? 0 : 4;
+        p.epochs = (int64_t)i + 1;
+        p.zero = runs[i].zero;
+        p.format = runs[i].format;
+        p.saves_async = runs[i].saves_async;
+        run_plan(&p, runs[i].n_ranks);
+        assert_runs_well(&p);
+        assert_int_equal(is_saved_as_file(&p), runs[i].is_file);
+        assert_int_equal(count_directories(p.folder), !runs[i].is_file);
+    }
+    assert_int_equal(p.outcomes[0].n_steps, whole.n_steps);
+    assert_memory_equal(p.outcomes[0].values, whole.values, sizeof whole.values);
+}
+
+// The steps of the run that is overwritten are later than its own.
+static void of_a_run_that_is_overwritten_nothing_is_left(void **state)
+{
+    plan p = {.text = dropped,
+              .slices = 2,
+              .accumulation = 1,
+              .epochs = 2,
+              .bad_rank = -1,
+              .format = OT_CHECKPOINT_FORMAT_DIRECTORY};
+
+    p.folder = in_folder(state, "run");
+    run_plan(&p, 2);
+    assert_runs_well(&p);
+    p.bad_rank = 1;
+    p.stop_after = 1;
+    p.saves_async = true;
+    run_plan(&p, 2);
+    assert_int_equal(p.outcomes[0].status, OT_ERR_INTERRUPTED);
+    assert_int_equal(count_directories(p.folder), 1);
+    assert_true(ot__path_is_folder(in_folder(state, "run/step-1")));
+    p.format = OT_CHECKPOINT_FORMAT_FILE;
+    p.saves_async = false;
+    run_plan(&p, 2);
+    assert_int_equal(count_directories(p.folder), 0);
+    assert_true(is_saved_as_file(&p));
+}
+
 static void the_best_epoch_is_that_of_one_process(void **state)
 {
     plan p = {.text = perceptron,
@@ -353,9 +447,15 @@ static void what_cannot_be_saved_is_an_error_of_all(void **state)
     assert_fails(&p, 3, OT_ERR_IO, "rank 0: ");
 }
 
-static void lack_memory(int64_t slices)
+// `folder`: of checkpoints; NULL: none are saved.
+static void lack_memory(int64_t slices, const char *folder)
 {
-    plan p = {.text = convolution, .slices = slices, .accumulation = 2, .epochs = 1};
+    plan p = {.text = convolution,
+              .folder = folder,
+              .slices = slices,
+              .accumulation = 2,
+              .epochs = 1,
+              .saves_async = folder != NULL};
     ot_status st = OT_ERR_NO_MEMORY;
 
     for (int64_t n = 1; st != OT_OK; n += 1 + n / 8) {
@@ -371,9 +471,9 @@ static void lack_memory(int64_t slices)
 
 static void without_memory_on_one_rank_all_fail_alike(void **state)
 {
-    (void)state;
-    lack_memory(5);
-    lack_memory(2); // sums begin while a step runs
+    lack_memory(5, NULL);
+    lack_memory(2, NULL); // sums begin while a step runs
+    lack_memory(2, in_folder(state, "run"));
 }
 
 // ---- when sums begin ----
@@ -428,12 +528,14 @@ int main(void)
         cmocka_unit_test(so_have_masks),
         cmocka_unit_test(unless_said_there_are_as_many_slices_as_ranks),
         TEST_IN_FOLDER(a_run_is_resumed_with_any_number_of_ranks),
+        TEST_IN_FOLDER(formats_of_checkpoints_may_change_from_run_to_run),
+        TEST_IN_FOLDER(of_a_run_that_is_overwritten_nothing_is_left),
         TEST_IN_FOLDER(the_best_epoch_is_that_of_one_process),
         TEST_IN_FOLDER(a_stop_that_one_rank_wants_stops_all),
         cmocka_unit_test(an_error_on_one_rank_is_that_of_all),
         cmocka_unit_test(ranks_that_would_not_do_the_same_are_told),
         TEST_IN_FOLDER(what_cannot_be_saved_is_an_error_of_all),
-        cmocka_unit_test(without_memory_on_one_rank_all_fail_alike),
+        TEST_IN_FOLDER(without_memory_on_one_rank_all_fail_alike),
         cmocka_unit_test(sums_begin_in_the_last_step_of_a_slice_that_counts_once),
     };
 
