@@ -140,9 +140,12 @@ static void mpi_destroy(void *context)
 {
     mpi_context *c = context;
 
+    int is_finalized = 1;
+
     if (c->is_lost)
         return; // what is under way may still write there
-    (void)MPI_Comm_free(&c->comm);
+    if (MPI_Finalized(&is_finalized) == MPI_SUCCESS && !is_finalized)
+        (void)MPI_Comm_free(&c->comm);
     free(c);
     n_open--;
 }
@@ -170,15 +173,62 @@ static const char *start_mpi(void)
 }
 
 // "Open MPI v4.1.4", "MPICH Version: 4.0.2": the first line, up to a comma.
+static void shorten(char name[MPI_MAX_LIBRARY_VERSION_STRING])
+{
+    name[strcspn(name, ",\n")] = '\0';
+    for (char *tab = strchr(name, '\t'); tab; tab = strchr(tab, '\t'))
+        *tab = ' ';
+}
+
 static void read_name(char name[MPI_MAX_LIBRARY_VERSION_STRING])
 {
     int length = 0;
 
     if (MPI_Get_library_version(name, &length) != MPI_SUCCESS)
         snprintf(name, MPI_MAX_LIBRARY_VERSION_STRING, "MPI");
-    name[strcspn(name, ",\n")] = '\0';
-    for (char *tab = strchr(name, '\t'); tab; tab = strchr(tab, '\t'))
-        *tab = ' ';
+    shorten(name);
+}
+
+#ifdef OPEN_MPI
+static const char compiled_for[] = "Open MPI";
+static const char *const other_families[] = {"MPICH", "MVAPICH", "Intel"};
+#else
+static const char compiled_for[] = "MPICH or a relative of it";
+static const char *const other_families[] = {"Open MPI"};
+#endif
+
+// Where the process has loaded another MPI before, for all to see, that one answers.
+static int is_shadowed(char *message, size_t n_message)
+{
+    char name[MPI_MAX_LIBRARY_VERSION_STRING];
+
+    read_name(name);
+    for (size_t i = 0; i < sizeof other_families / sizeof other_families[0]; i++)
+        if (strncmp(name, other_families[i], strlen(other_families[i])) == 0) {
+            snprintf(message, n_message,
+                     "the plugin is compiled for %s, and this process has loaded %s: compile it "
+                     "with the mpicc of that",
+                     compiled_for, name);
+            return 1;
+        }
+    return 0;
+}
+
+// A communicator of another library is a number that means nothing here.
+static int is_other_library(const char *library, char *message, size_t n_message)
+{
+    char own[MPI_MAX_LIBRARY_VERSION_STRING], theirs[MPI_MAX_LIBRARY_VERSION_STRING];
+
+    snprintf(theirs, sizeof theirs, "%s", library);
+    shorten(theirs);
+    read_name(own);
+    if (strcmp(own, theirs) == 0)
+        return 0;
+    snprintf(message, n_message,
+             "the communicator is of %s, and the plugin of %s: compile the plugin with the mpicc "
+             "of the former",
+             theirs, own);
+    return 1;
 }
 
 // The lowest rank on this machine.
@@ -217,6 +267,15 @@ static int open_world(mpi_context *c, MPI_Comm parent, ot_transport *t)
     return code;
 }
 
+static int is_other_abi(int abi, char *message, size_t n_message)
+{
+    if (abi == OT_TRANSPORT_ABI)
+        return 0;
+    snprintf(message, n_message, "the plugin is of version %d, the library needs %d",
+             OT_TRANSPORT_ABI, abi);
+    return 1;
+}
+
 OT_API ot_status ot_transport_mpi(int abi, const void *communicator, ot_transport *transport,
                                   char *message, size_t n_message)
 {
@@ -225,11 +284,10 @@ OT_API ot_status ot_transport_mpi(int abi, const void *communicator, ot_transpor
     const char *reason;
 
     memset(transport, 0, sizeof *transport);
-    if (abi != OT_TRANSPORT_ABI) {
-        snprintf(message, n_message, "the plugin is of version %d, the library needs %d",
-                 OT_TRANSPORT_ABI, abi);
+    if (is_other_abi(abi, message, n_message))
         return OT_ERR_UNSUPPORTED;
-    }
+    if (is_shadowed(message, n_message))
+        return OT_ERR_STATE;
     c = calloc(1, sizeof *c);
     if (!c) {
         snprintf(message, n_message, "out of memory: %zu bytes could not be had", sizeof *c);
@@ -255,4 +313,29 @@ OT_API ot_status ot_transport_mpi(int abi, const void *communicator, ot_transpor
     transport->destroy = mpi_destroy;
     n_open++;
     return OT_OK;
+}
+
+OT_API ot_status ot_transport_mpi_number(int abi, int communicator, const char *library,
+                                         ot_transport *transport, char *message, size_t n_message)
+{
+    int is_initialized = 0;
+    MPI_Comm parent;
+
+    memset(transport, 0, sizeof *transport);
+    if (is_other_abi(abi, message, n_message))
+        return OT_ERR_UNSUPPORTED;
+    if (is_shadowed(message, n_message) ||
+        (library && is_other_library(library, message, n_message)))
+        return OT_ERR_STATE;
+    if (MPI_Initialized(&is_initialized) != MPI_SUCCESS || !is_initialized) {
+        snprintf(message, n_message, "MPI is not initialised, so there is no communicator %d",
+                 communicator);
+        return OT_ERR_STATE;
+    }
+    parent = MPI_Comm_f2c(communicator);
+    if (parent == MPI_COMM_NULL) {
+        snprintf(message, n_message, "the communicator is MPI_COMM_NULL");
+        return OT_ERR_INVALID;
+    }
+    return ot_transport_mpi(abi, &parent, transport, message, n_message);
 }

@@ -18,10 +18,16 @@ typedef struct ot_comm_options {
     /** Seconds that a rank waits for another before OT_ERR_TIMEOUT; 0: for ever; below 0: what the
      * environment variable OT_COMM_TIMEOUT says, else 1800 */
     double timeout;
+    /** "mpi": the ranks of a communicator of the program's, as the number that MPI_Comm_c2f() gives
+     * for it (mpi4py: py2f()). Borrowed for the call, which duplicates it. NULL: MPI_COMM_WORLD */
+    const int *mpi_comm;
+    /** What MPI_Get_library_version() says where that number is from: the plugin must be of the
+     * same MPI. NULL: nobody compares */
+    const char *mpi_library;
 } ot_comm_options;
 #define OT_COMM_OPTIONS_INIT                                                                       \
     {                                                                                              \
-        sizeof(ot_comm_options), -1.0                                                              \
+        sizeof(ot_comm_options), -1.0, NULL, NULL                                                  \
     }
 
 /**
@@ -31,8 +37,9 @@ typedef struct ot_comm_options {
  * libonnxtrain_mpi.so; "auto": "mpi" where the environment says that mpirun has started more than
  * one process, else "self"
  * @param out the caller destroys it, after all that uses it
- * @return OT_ERR_NOT_FOUND when there is no plugin; OT_ERR_STATE when mpirun belongs to another MPI
- * than the plugin; OT_ERR_MISMATCH naming ranks with another version of the library
+ * @return OT_ERR_NOT_FOUND when there is no plugin; OT_ERR_STATE when mpirun, or the program's
+ * communicator, belongs to another MPI than the plugin; OT_ERR_MISMATCH naming ranks with another
+ * version of the library
  */
 OT_API ot_status ot_comm_open(const char *kind, const ot_comm_options *options, ot_comm **out);
 /** NULL is fine. Groups of it stay usable. */

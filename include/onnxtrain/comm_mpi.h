@@ -25,6 +25,17 @@ typedef ot_status (*ot_transport_mpi_function)(int abi, const void *communicator
                                                ot_transport *transport, char *message,
                                                size_t n_message);
 
+/**
+ * The same for a communicator that is known by the number that MPI_Comm_c2f() gives for it.
+ *
+ * @param library what MPI_Get_library_version() says where the number is from; NULL: not compared
+ */
+ot_status ot_transport_mpi_number(int abi, int communicator, const char *library,
+                                  ot_transport *transport, char *message, size_t n_message);
+typedef ot_status (*ot_transport_mpi_number_function)(int abi, int communicator,
+                                                      const char *library, ot_transport *transport,
+                                                      char *message, size_t n_message);
+
 #ifdef __cplusplus
 }
 #endif

@@ -196,10 +196,15 @@ void ot_comm_abort(ot_comm *comm, int code)
         comm->job->transport.abort(comm->job->transport.context, code);
 }
 
-static ot_status open_transport(const char *kind, ot_transport *transport)
+static ot_status open_transport(const char *kind, const ot_comm_options *options,
+                                ot_transport *transport)
 {
+    if (options->mpi_comm != NULL && strcmp(kind, "mpi") != 0)
+        return ot__error(OT_ERR_INVALID,
+                         "mpi_comm is given, and the kind of communicator is '%s', expected 'mpi'",
+                         kind);
     if (strcmp(kind, "mpi") == 0 || (strcmp(kind, "auto") == 0 && ot__launched_many()))
-        return ot__plugin_open(transport);
+        return ot__plugin_open(options, transport);
     if (strcmp(kind, "self") == 0 || strcmp(kind, "auto") == 0)
         return ot__threads_open(1, NULL, transport);
     return ot__error(OT_ERR_INVALID,
@@ -209,11 +214,14 @@ static ot_status open_transport(const char *kind, ot_transport *transport)
 ot_status ot_comm_open(const char *kind, const ot_comm_options *options, ot_comm **out)
 {
     ot_transport transport;
+    ot_comm_options own;
     ot_status st;
 
     OT_TRY(OT_OUT(out));
     OT_TRY(OT_GIVEN(kind));
-    OT_TRY(open_transport(kind, &transport));
+    if (OT_OPTIONS_READ(ot_comm_options, OT_COMM_OPTIONS_INIT, options, &own) != OT_OK)
+        own = (ot_comm_options)OT_COMM_OPTIONS_INIT; // ot_comm_create() says it on all ranks
+    OT_TRY(open_transport(kind, &own, &transport));
     st = ot_comm_create(&transport, options, out);
     if (st != OT_OK)
         transport.destroy(transport.context);

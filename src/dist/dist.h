@@ -164,7 +164,7 @@ void ot__reducer_destroy(struct ot__reducer *reducer); // NULL is fine
 
 // Whether a launcher has started this process and others.
 bool ot__launched_many(void);
-ot_status ot__plugin_open(ot_transport *transport);
+ot_status ot__plugin_open(const ot_comm_options *options, ot_transport *transport);
 
 // ---- threads as ranks (comm_threads.c), over a network that is modelled (comm_model.c) ----
 

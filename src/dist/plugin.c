@@ -99,14 +99,38 @@ static ot_status check_launcher(const launch *l, const ot_transport *t)
                      l->size, l->variable, t->name, t->world_size, t->name);
 }
 
+// By the entry that the options need.
+static ot_status start_plugin(void *library, const char *path, const ot_comm_options *options,
+                              ot_transport *transport)
+{
+    const bool is_number = options->mpi_comm != NULL;
+    char message[OT_COMM_TEXT_MAX] = "";
+    void *symbol = dlsym(library, is_number ? "ot_transport_mpi_number" : "ot_transport_mpi");
+    ot_transport_mpi_number_function of_number;
+    ot_transport_mpi_function of_world;
+    ot_status st;
+
+    if (!symbol)
+        return ot__error(OT_ERR_UNSUPPORTED, "%s: is no plugin for MPI%s", path,
+                         is_number ? ", or that of an earlier version" : "");
+    if (is_number) {
+        memcpy(&of_number, &symbol, sizeof of_number);
+        st = of_number(OT_TRANSPORT_ABI, *options->mpi_comm, options->mpi_library, transport,
+                       message, sizeof message);
+    } else {
+        memcpy(&of_world, &symbol, sizeof of_world);
+        st = of_world(OT_TRANSPORT_ABI, NULL, transport, message, sizeof message);
+    }
+    return st == OT_OK ? OT_OK : ot__error(st, "%s: %s", path, message);
+}
+
 // Nothing here takes memory of ot__alloc: a rank that fails now leaves the others waiting.
-ot_status ot__plugin_open(ot_transport *transport)
+ot_status ot__plugin_open(const ot_comm_options *options, ot_transport *transport)
 {
     const launch l = find_launch();
     const char *path = NULL;
-    char message[OT_COMM_TEXT_MAX] = "", why[128];
-    ot_transport_mpi_function entry;
-    void *symbol, *library = load_plugin(&path);
+    char why[128];
+    void *library = load_plugin(&path);
     ot_status st;
 
     describe_launch(&l, why, sizeof why);
@@ -115,13 +139,9 @@ ot_status ot__plugin_open(ot_transport *transport)
                          "%s, and the plugin for MPI cannot be loaded: %s; compile it with mpicc "
                          "(mpi/comm_mpi.c), and name it with OT_COMM_PLUGIN",
                          why, dlerror());
-    symbol = dlsym(library, "ot_transport_mpi");
-    if (!symbol)
-        return ot__error(OT_ERR_UNSUPPORTED, "%s: is no plugin for MPI", path);
-    memcpy(&entry, &symbol, sizeof entry);
-    st = entry(OT_TRANSPORT_ABI, NULL, transport, message, sizeof message);
-    if (st != OT_OK)
-        return ot__error(st, "%s: %s", path, message);
+    OT_TRY(start_plugin(library, path, options, transport));
+    if (options->mpi_comm != NULL) // perhaps of some of the processes
+        return OT_OK;
     st = check_launcher(&l, transport);
     if (st != OT_OK)
         transport->destroy(transport->context);

@@ -81,6 +81,20 @@ static void what_is_no_plugin_is_refused(void **state)
     assert_string_equal(ot_error_message(), "libz.so.1: is no plugin for MPI");
 }
 
+static void communicators_of_the_program_are_those_of_mpi(void **state)
+{
+    const int number = 0;
+    ot_comm_options options = OT_COMM_OPTIONS_INIT;
+    ot_comm *comm;
+
+    (void)state;
+    options.mpi_comm = &number;
+    assert_int_equal(ot_comm_open("self", &options, &comm), OT_ERR_INVALID);
+    assert_non_null(strstr(ot_error_message(), "mpi_comm is given"));
+    setenv("OT_COMM_PLUGIN", "libz.so.1", 1);
+    assert_int_equal(ot_comm_open("mpi", &options, &comm), OT_ERR_UNSUPPORTED);
+}
+
 static void unknown_kinds_are_refused(void **state)
 {
     ot_comm *comm;
@@ -99,6 +113,7 @@ int main(void)
         cmocka_unit_test_setup(several_processes_without_a_plugin_do_not_start, forget_launchers),
         cmocka_unit_test_setup(mpi_needs_the_plugin_also_alone, forget_launchers),
         cmocka_unit_test_setup(what_is_no_plugin_is_refused, forget_launchers),
+        cmocka_unit_test_setup(communicators_of_the_program_are_those_of_mpi, forget_launchers),
         cmocka_unit_test_setup(unknown_kinds_are_refused, forget_launchers),
     };
 
