@@ -361,19 +361,23 @@ static PyObject *artifacts_take_checkpoint(PyObject *self, PyObject *unused)
     return take_checkpoint(((artifacts_object *)self)->artifacts);
 }
 
-// session(checkpoint or None, n_threads, reproducible, memory_max) -> (Checkpoint, Session)
+// session(checkpoint or None, n_threads, reproducible, memory_max, (Comm or None,
+// bucket_bytes, zero)) -> (Checkpoint, Session)
 static PyObject *artifacts_session(PyObject *self, PyObject *args)
 {
     ot_artifacts *artifacts = ((artifacts_object *)self)->artifacts;
     ot_session_options options = OT_SESSION_OPTIONS_INIT;
-    PyObject *state, *session;
+    PyObject *state, *session, *over;
     unsigned long long memory_max;
+    core_parallel parallel;
     int precision = OT_PRECISION_F32, dropout = 0, gelu = 0, layers = 0;
 
-    if (!PyArg_ParseTuple(args, "OipK|ipppi", &state, &options.n_threads, &options.reproducible,
-                          &memory_max, &precision, &dropout, &gelu, &layers,
-                          &options.recompute_layers))
+    if (!PyArg_ParseTuple(args, "OipKO|ipppi", &state, &options.n_threads, &options.reproducible,
+                          &memory_max, &over, &precision, &dropout, &gelu, &layers,
+                          &options.recompute_layers) ||
+        core_comm_take(over, &parallel) != 0)
         return NULL;
+    options.parallel = &parallel.options;
     options.memory_max = (size_t)memory_max;
     options.precision = (ot_precision)precision;
     options.recompute = (dropout ? OT_RECOMPUTE_ATTN_DROPOUT : 0u) |
@@ -384,7 +388,7 @@ static PyObject *artifacts_session(PyObject *self, PyObject *args)
         Py_INCREF(state);
     else
         return PyErr_Format(PyExc_TypeError, "expected a Checkpoint or None");
-    session = state != NULL ? core_session_new((checkpoint_object *)state, &options,
+    session = state != NULL ? core_session_new((checkpoint_object *)state, &options, parallel.comm,
                                                make_of_artifacts, artifacts)
                             : NULL;
     if (session == NULL) {
@@ -412,8 +416,9 @@ static PyMethodDef methods[] = {
     {"parameters", artifacts_parameters, METH_NOARGS,
      "(name, whether it trains, Tensor with a copy) of every parameter, sorted by name."},
     {"session", artifacts_session, METH_VARARGS,
-     "session(checkpoint or None: takes its own, n_threads, reproducible, memory_max, precision=0, "
-     "attn_dropout=False, gelu=False, layers=False, number_of_layers=0) -> "
+     "session(checkpoint or None: takes its own, n_threads, reproducible, memory_max, (Comm or "
+     "None, bucket_bytes, zero), precision=0, attn_dropout=False, gelu=False, layers=False, "
+     "number_of_layers=0) -> "
      "(Checkpoint, Session)"},
     {"take_checkpoint", artifacts_take_checkpoint, METH_NOARGS,
      "The checkpoint, which the artifacts then no longer have."},

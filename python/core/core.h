@@ -31,9 +31,17 @@ typedef struct checkpoint_object {
     unsigned long guest;     // the thread whose callback may enter though busy; 0: none
 } checkpoint_object;
 
+// A communicator. Who uses it keeps it open, and has no use for it once the process ends.
+typedef struct comm_object {
+    PyObject_HEAD ot_comm *comm; // NULL: closed
+    int n_users;
+    struct comm_object *previous, *next; // of those that are open
+} comm_object;
+
 struct session_object {
     PyObject_HEAD ot_session *session; // NULL: another session took the checkpoint over
     checkpoint_object *checkpoint;
+    comm_object *comm; // held; NULL: none
     ot_precision precision;
 };
 
@@ -45,7 +53,7 @@ typedef struct scaler_object {
 } scaler_object;
 
 extern PyTypeObject *core_tensor_type, *core_model_type, *core_checkpoint_type, *core_session_type,
-    *core_batches_type, *core_artifacts_type, *core_scaler_type;
+    *core_batches_type, *core_artifacts_type, *core_scaler_type, *core_comm_type;
 
 int core_add_errors(PyObject *module); // and the rest: 0, or -1 with an exception
 int core_add_tensor(PyObject *module);
@@ -64,6 +72,8 @@ int core_add_config(PyObject *module);
 int core_add_trainer(PyObject *module);
 int core_add_dict(PyObject *module);
 int core_add_log(PyObject *module);
+int core_add_comm(PyObject *module);
+int core_add_directory(PyObject *module);
 
 // errors.c: the class of a status, borrowed; an exception for the failed call, NULL.
 PyObject *core_error_class(ot_status status);
@@ -190,6 +200,7 @@ PyObject *core_session_get_input_gradient(PyObject *self, PyObject *args);
 // trainer_state.c: methods
 typedef struct trainer_object {
     PyObject_HEAD ot_trainer *trainer;
+    comm_object *comm;  // held; NULL: none
     PyObject *schedule; // function that gives the learning rates; NULL: none
     PyObject *scaler;   // a LossScaler; NULL: none
     int n_fetches;
@@ -203,14 +214,29 @@ PyObject *core_trainer_export(PyObject *self, PyObject *unused);
 // shards.c: methods, and parts of a tensor, whose elements `owner` keeps
 PyObject *core_session_get_shards(PyObject *self, PyObject *args);
 PyObject *core_session_set_shards(PyObject *self, PyObject *args);
+// directory.c: a method
+PyObject *core_session_load_shards(PyObject *self, PyObject *args);
 PyObject *core_trainer_get_shards(PyObject *self, PyObject *args);
 PyObject *core_trainer_set_shards(PyObject *self, PyObject *args);
 PyObject *core_shards_new(const ot_shards *shards, PyObject *owner);
 PyObject *core_trainer_save_as_onnx(PyObject *self, PyObject *args);
+// comm.c: the communicator, or NULL with an exception.
+ot_comm *core_comm_get(comm_object *comm);
+typedef struct core_parallel {
+    ot_parallel_options options;
+    comm_object *comm; // borrowed; NULL: this process alone
+} core_parallel;
+// Of (Comm or None, bucket_bytes, zero): 0, or -1 with an exception.
+int core_comm_take(PyObject *object, core_parallel *out);
+// A user more, and one less; NULL is fine.
+comm_object *core_comm_hold(comm_object *comm);
+void core_comm_release(comm_object *comm);
+// Where the process is at its end: what works over it must not be destroyed any more.
+bool core_comm_is_over(const comm_object *comm);
 // A new session object over a state; `make` creates the session without the interpreter's lock.
 typedef ot_status (*core_make_session)(void *context, ot_checkpoint *checkpoint,
                                        const ot_session_options *options, ot_session **out);
 PyObject *core_session_new(checkpoint_object *state, const ot_session_options *options,
-                           core_make_session make, void *context);
+                           comm_object *comm, core_make_session make, void *context);
 
 #endif

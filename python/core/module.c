@@ -158,7 +158,8 @@ PyMODINIT_FUNC PyInit__core(void)
         core_add_gradients(module) != 0 || core_add_report(module) != 0 ||
         core_add_record(module) != 0 || core_add_schedule(module) != 0 ||
         core_add_config(module) != 0 || core_add_trainer(module) != 0 ||
-        core_add_dict(module) != 0 || core_add_log(module) != 0 ||
+        core_add_dict(module) != 0 || core_add_log(module) != 0 || core_add_comm(module) != 0 ||
+        core_add_directory(module) != 0 ||
         PyModule_AddStringConstant(module, "version", ot_version()) != 0)
         Py_CLEAR(module);
     return module;

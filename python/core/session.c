@@ -9,6 +9,8 @@ PyTypeObject *core_session_type;
 
 static ot_session *present(const session_object *s)
 {
+    if (s->comm != NULL && core_comm_get(s->comm) == NULL)
+        return NULL;
     if (s->session == NULL)
         PyErr_SetString(core_error_class(OT_ERR_STATE),
                         "another Module has taken over the state of this one");
@@ -67,15 +69,19 @@ static bool is_model(PyObject *object, bool may_be_none)
 // A new session takes the state over from an older one.
 static void close_older(checkpoint_object *state)
 {
-    if (state->session == NULL)
+    session_object *const older = state->session;
+
+    if (older == NULL)
         return;
-    ot_session_destroy(state->session->session);
-    state->session->session = NULL;
+    ot_session_destroy(older->session);
+    older->session = NULL;
     state->session = NULL;
+    core_comm_release(older->comm);
+    older->comm = NULL;
 }
 
 PyObject *core_session_new(checkpoint_object *state, const ot_session_options *options,
-                           core_make_session make, void *context)
+                           comm_object *comm, core_make_session make, void *context)
 {
     session_object *self = core_alloc(core_session_type);
     ot_status st;
@@ -91,6 +97,7 @@ PyObject *core_session_new(checkpoint_object *state, const ot_session_options *o
     close_older(state);
     self->checkpoint = (checkpoint_object *)Py_NewRef(state);
     self->precision = options->precision;
+    self->comm = core_comm_hold(comm);
     Py_BEGIN_ALLOW_THREADS
     st = make(context, state->checkpoint, options, &self->session);
     Py_END_ALLOW_THREADS
@@ -117,19 +124,22 @@ static ot_status make_of_models(void *context, ot_checkpoint *checkpoint,
 
 static PyObject *session_create(PyObject *class, PyObject *args)
 {
-    PyObject *training, *eval, *state;
+    PyObject *training, *eval, *state, *over;
     ot_session_options options = OT_SESSION_OPTIONS_INIT;
     unsigned long long memory_max;
+    core_parallel parallel;
     models m;
 
     (void)class;
-    if (!PyArg_ParseTuple(args, "OOO!ipK", &training, &eval, core_checkpoint_type, &state,
-                          &options.n_threads, &options.reproducible, &memory_max) ||
-        !is_model(training, false) || !is_model(eval, true))
+    if (!PyArg_ParseTuple(args, "OOO!ipKO", &training, &eval, core_checkpoint_type, &state,
+                          &options.n_threads, &options.reproducible, &memory_max, &over) ||
+        !is_model(training, false) || !is_model(eval, true) || core_comm_take(over, &parallel) != 0)
         return NULL;
     options.memory_max = (size_t)memory_max;
+    options.parallel = &parallel.options;
     m = (models){optional_model(training), optional_model(eval)};
-    return core_session_new((checkpoint_object *)state, &options, make_of_models, &m);
+    return core_session_new((checkpoint_object *)state, &options, parallel.comm, make_of_models,
+                            &m);
 }
 
 static void session_dealloc(PyObject *self)
@@ -138,7 +148,9 @@ static void session_dealloc(PyObject *self)
 
     if (s->session != NULL && s->checkpoint->session == s)
         s->checkpoint->session = NULL;
-    ot_session_destroy(s->session);
+    if (!core_comm_is_over(s->comm))
+        ot_session_destroy(s->session);
+    core_comm_release(s->comm);
     Py_CLEAR(s->checkpoint);
     core_free(self);
 }
@@ -394,7 +406,8 @@ static PyObject *session_export(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"create", session_create, METH_VARARGS | METH_STATIC,
-     "create(training, eval, checkpoint, n_threads, reproducible, memory_max) -> Session"},
+     "create(training, eval, checkpoint, n_threads, reproducible, memory_max, (Comm or None, "
+     "bucket_bytes, zero)) -> Session"},
     {"set_optimizer", session_set_optimizer, METH_O, "set_optimizer(Model or None)"},
     {"input_names", session_input_names, METH_VARARGS, "input_names(training)"},
     {"output_names", session_output_names, METH_VARARGS, "output_names(training)"},
@@ -418,6 +431,7 @@ static PyMethodDef methods[] = {
     {"get_shards", core_session_get_shards, METH_VARARGS, "get_shards(how) -> dict of dicts"},
     {"set_shards", core_session_set_shards, METH_VARARGS,
      "set_shards(how, dict of dicts, only to check) -> what did not fit"},
+    {"load_shards", core_session_load_shards, METH_VARARGS, "load_shards(directory)"},
     {"memory", session_memory, METH_NOARGS, "(bytes of the state, bytes of the largest plan)"},
     {"export", session_export, METH_VARARGS,
      "export(names or None, path, how it was trained or None)"},

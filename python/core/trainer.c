@@ -54,8 +54,9 @@ static PyObject *failure(trainer_object *self, ot_status st)
 
 // What of a trainer's options is an object.
 typedef struct objects {
-    PyObject *model, *schedule, *scaler, *session;
+    PyObject *model, *schedule, *scaler, *session, *over;
     ot_session_options session_options;
+    core_parallel parallel;
 } objects;
 
 static int take_objects(objects *o)
@@ -67,6 +68,9 @@ static int take_objects(objects *o)
         PyErr_SetString(PyExc_TypeError, "expected a LossScaler or None");
         return -1;
     }
+    if (core_comm_take(o->over, &o->parallel) != 0)
+        return -1;
+    o->session_options.parallel = &o->parallel.options;
     if (o->session == Py_None)
         return 0;
     if (!PyArg_ParseTuple(o->session, "ipK", &o->session_options.n_threads,
@@ -86,7 +90,7 @@ static ot_status create(trainer_object *self, const ot_config *config, const obj
     }
     if (self->scaler != NULL)
         options.loss_scaler = &((scaler_object *)self->scaler)->scaler;
-    if (o->session != Py_None)
+    if (o->session != Py_None || o->parallel.comm != NULL)
         options.session = &o->session_options;
     return ot_trainer_create(((model_object *)o->model)->model, ot_config_description(config),
                              ot_config_optimizer(config), &options, &self->trainer);
@@ -118,12 +122,13 @@ static PyObject *trainer_create(PyObject *class, PyObject *args)
     ot_status st;
 
     (void)class;
-    if (!PyArg_ParseTuple(args, "O!sOOO", core_model_type, &o.model, &json, &o.schedule, &o.scaler,
-                          &o.session) ||
+    if (!PyArg_ParseTuple(args, "O!sOOOO", core_model_type, &o.model, &json, &o.schedule, &o.scaler,
+                          &o.session, &o.over) ||
         take_objects(&o) != 0 || (self = core_alloc(trainer_type)) == NULL)
         return NULL;
     self->schedule = optional(o.schedule);
     self->scaler = optional(o.scaler);
+    self->comm = core_comm_hold(o.parallel.comm);
     Py_BEGIN_ALLOW_THREADS
     st = create_of_json(self, json, &o, &violations);
     Py_END_ALLOW_THREADS
@@ -142,7 +147,9 @@ static void trainer_dealloc(PyObject *self)
 {
     trainer_object *t = (trainer_object *)self;
 
-    ot_trainer_destroy(t->trainer);
+    if (!core_comm_is_over(t->comm))
+        ot_trainer_destroy(t->trainer);
+    core_comm_release(t->comm);
     Py_CLEAR(t->schedule);
     Py_CLEAR(t->scaler);
     core_free(self);
@@ -253,7 +260,8 @@ static PyObject *trainer_step(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"create", trainer_create, METH_VARARGS | METH_STATIC,
-     "create(Model, json, schedule or None, LossScaler or None, session options or None)"},
+     "create(Model, json, schedule or None, LossScaler or None, session options or None, "
+     "(Comm or None, bucket_bytes, zero))"},
     {"input_names", trainer_input_names, METH_NOARGS, "In the order of the description."},
     {"output_names", trainer_output_names, METH_NOARGS, "In the order of the description."},
     {"computed_in", trainer_computed_in, METH_O,

@@ -12,6 +12,7 @@ import numpy as np
 from onnxtrain import _arrays, _core, _data
 from onnxtrain._options import SessionOptions, memory_bytes
 from onnxtrain.api import CheckpointState
+from onnxtrain.distributed import Comm, _comm
 
 # ot_event_kind and ot_task of the C headers
 _EVENTS = ("step", "epoch", "saved", "early-stop")
@@ -74,6 +75,7 @@ class TrainingResult:
         self.classes: list[str] | None = None
         self.stopped = False
         self.state = CheckpointState(run.state)
+        self.state._rank = run.rank
         self.notes = [text for _, text in run.notes]
 
     @property
@@ -83,12 +85,16 @@ class TrainingResult:
 
     def export(self, path: str | os.PathLike, outputs: Sequence[str] | None = None) -> None:
         """Write the trained model, for inference: with the outputs of the forward model (from
-        artifacts: those that need no target), or those that are named."""
+        artifacts: those that need no target), or those that are named. Over several ranks rank 0 writes it, and the
+        others do nothing."""
+        if self._run.rank > 0:
+            return
         names = list(outputs) if outputs is not None else self._run.outputs
         self._run.session.export(names, os.fspath(path), self._run.trained(self.classes))
 
     def evaluate(self, data: Any, batch_size: int | None = None) -> dict[str, float]:
-        """Loss and metrics of the trained model on other data, given as for :func:`train`."""
+        """Loss and metrics of the trained model on other data, given as for :func:`train`. Over several ranks all of
+        them call it."""
         run = self._run
         batches, _ = run.batches(run.open(data, self.classes), rows_of(batch_size), classes=self.classes)
         return run.metrics(_core.evaluate(run.session, batches, *run.measured))
@@ -122,7 +128,11 @@ class Run:
         checkpoint: str | None,
         options: SessionOptions,
         steps: tuple = (),
+        comm: Comm | None = None,
+        zero: int = 0,
+        bucket_bytes: int = 0,
     ) -> None:
+        self.rank = 0 if comm is None else comm.rank
         self._forward, self._built, self._options = forward, built, data_options
         # a model names its target itself
         self._targets = [data_options.target] if forward is None and data_options.target is not None else None
@@ -139,9 +149,21 @@ class Run:
             options.intra_op_num_threads,
             options.use_deterministic_compute,
             memory_bytes(options.memory_max),
+            _comm.parallel(comm, zero, bucket_bytes),
             *steps,
         )
         self.measured = (0, _UNKNOWN, _UNKNOWN, 1)  # task, output, input and class axis of the metrics
+
+    def load_directory(self, folder: str, is_resumed: bool) -> bool:
+        """Go on from the directory of several processes that each had a part of the state, if it is there and later
+        than the file that one process saves; whether anything is gone on from."""
+        if not os.path.exists(os.path.join(folder, "latest")):
+            return is_resumed
+        _, step, *_ = _core.shards_info(folder)
+        if is_resumed and step <= self.session.step_count():
+            return True
+        self.session.load_shards(folder)
+        return True
 
     def is_finite(self) -> bool:
         """Whether all parameters are."""

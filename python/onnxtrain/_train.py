@@ -23,6 +23,7 @@ from onnxtrain._options import (
 from onnxtrain._prepare import shared_names
 from onnxtrain._progress import Progress
 from onnxtrain._run import DataOptions, Event, Run, TrainingResult, listen, make_batches, rows_of
+from onnxtrain.distributed import Comm, _comm
 
 # Optimizers with a name of their own here; the others have that of their operator: "adam" is AdamOptimizer.
 _NAMED = {"adamw": "AdamWOptimizer", "sgd": "SGDOptimizerV2", "sgd-momentum": "SGDOptimizer"}
@@ -174,6 +175,9 @@ def train(
     skip_non_finite: bool = False,
     precision: str = "f32",
     recompute: Sequence[str] = (),
+    comm: Comm | None = None,
+    zero: int = 0,
+    bucket_bytes: int = 0,
 ) -> TrainingResult:
     """Train a model on data.
 
@@ -267,88 +271,99 @@ def train(
             parameters and what is saved stay f32.
         recompute: what of transformers is made again in the backward pass instead of kept: "attn-dropout", "gelu",
             "layers", "layers=N".
+        comm: the ranks that make this training together: each computes slices of every batch. All of them call this
+            function with the same arguments; rank 0 prints and writes files, and what fails on one fails on all. None:
+            those that mpirun has started.
+        zero: what of the state is cut over the ranks; 0: nothing.
+        bucket_bytes: how many bytes of gradients are summed at once; 0: chosen.
 
     Returns:
         A :class:`TrainingResult`.
     """
     given = dict(locals())
-    kind = choose("schedule", schedule, SCHEDULES)
-    steps = (choose("precision", precision, PRECISIONS), *recomputed(recompute))
-    if operator.index(epochs) < 1:
-        raise _core.InvalidArgument(f"epochs is {epochs}, expected at least 1")
-    if not (math.isfinite(learning_rate) and learning_rate >= 0):
-        raise _core.InvalidArgument(f"learning_rate is {learning_rate}, expected a finite number of at least 0")
-    if init is not None and not isinstance(init, Mapping):
-        raise _core.InvalidType(f"init is {type(init).__name__}, expected a dict of patterns and kinds")
-    forward: _core.Model | None = None
-    options = session_options or SessionOptions()
-    if options.memory_max != 0:
-        set_memory_max(options.memory_max)  # the artifacts are made before there is a session
-    if isinstance(model, (str, os.PathLike)) and os.path.isdir(model):
-        built = _load_folder(os.fspath(model), given)
-        record = None if ignore_recorded else _core.Record.read(built)
-    else:
-        forward = load_model(model)
-        record = None if ignore_recorded else _core.Record.read(forward)
-        with _log.told_otherwise():  # notes of the artifacts
-            built = _generate(forward, record, given)
-    prepared = _record.preparation(record, scale, mean, std)
-    folder = os.fspath(checkpoint_dir) if checkpoint_dir is not None else ""
-    if resume and not folder:
-        raise _core.InvalidArgument("resume needs checkpoint_dir")
-    saved = os.path.join(folder, "checkpoint") if resume else ""
-    is_resumed = bool(saved) and os.path.exists(saved)
-    bindings = [f"{name}={fields}" for name, fields in (bind or {}).items()]
-    first_row = -1 if header is None else int(header)
-    data_options = DataOptions(target, label, bindings, *prepared[:3], first_row, max_unpacked)
-    run = Run(forward, built, data_options, saved if is_resumed else None, options, steps)
-    opened = run.open(data, prepared.classes)
-    rows = rows_of(batch_size)
-    training, validating = make_batches(run, opened, validation, split, rows, seed, prepared.classes)
-    run.notes += _notes.left_over(training, "training") + _notes.left_over(validating, "validation")
-    if is_resumed and forward is not None:
-        run.notes += _notes.moments(run.resumed, optimizer, run.session.step_count())
-    result = TrainingResult(run)
-    _notes.tell(run.notes, progress)
-    result.classes = opened.classes or training.class_names or prepared.classes
-    if not is_resumed:
-        run.session.set_seed(seed)
-    rates = (kind, learning_rate, warmup, schedule_steps, step_size, gamma, power, end_factor)
-    # artifacts have their loss built in, trained or not
-    if progress and record is not None and (forward is not None or any(record.data())):
-        print(f"as the model was trained: {record.text()}")
-    listeners = ([Progress()] if progress else []) + list(callbacks)
-    before = result.steps
-    try:
-        last, result.stopped = _core.train(
-            run.session,
-            training,
-            validating,
-            epochs,
-            max_steps,
-            accumulate,
-            slices,
-            rates,
-            *run.measured,
-            folder,
-            save_every,
-            is_resumed,
-            patience,
-            keep_best,
-            overwrite or resume,
-            run.outputs,
-            run.trained(result.classes),
-            os.fspath(log) if log is not None else "",
-            os.fspath(tensorboard) if tensorboard is not None else "",
-            result.notes,
-            listen(run, result, listeners),
-        )
-    except BaseException as error:
-        if output is not None and not folder and result.steps > before:
-            _rescue(result, output, error)
-        raise
-    if not result.stopped:
-        result.metrics = run.metrics(last)
-    if output is not None:
-        result.export(output)
-    return result
+    comm = _comm.several(comm)
+    with _comm.together(comm):
+        kind = choose("schedule", schedule, SCHEDULES)
+        steps = (choose("precision", precision, PRECISIONS), *recomputed(recompute))
+        if operator.index(epochs) < 1:
+            raise _core.InvalidArgument(f"epochs is {epochs}, expected at least 1")
+        if not (math.isfinite(learning_rate) and learning_rate >= 0):
+            raise _core.InvalidArgument(f"learning_rate is {learning_rate}, expected a finite number of at least 0")
+        if init is not None and not isinstance(init, Mapping):
+            raise _core.InvalidType(f"init is {type(init).__name__}, expected a dict of patterns and kinds")
+        forward: _core.Model | None = None
+        options = session_options or SessionOptions()
+        if options.memory_max != 0:
+            set_memory_max(options.memory_max)  # the artifacts are made before there is a session
+        if isinstance(model, (str, os.PathLike)) and os.path.isdir(model):
+            built = _load_folder(os.fspath(model), given)
+            record = None if ignore_recorded else _core.Record.read(built)
+        else:
+            forward = load_model(model)
+            record = None if ignore_recorded else _core.Record.read(forward)
+            with _log.told_otherwise():  # notes of the artifacts
+                built = _generate(forward, record, given)
+        prepared = _record.preparation(record, scale, mean, std)
+        folder = os.fspath(checkpoint_dir) if checkpoint_dir is not None else ""
+        if resume and not folder:
+            raise _core.InvalidArgument("resume needs checkpoint_dir")
+        saved = os.path.join(folder, "checkpoint") if resume else ""
+        is_resumed = bool(saved) and os.path.exists(saved)
+        bindings = [f"{name}={fields}" for name, fields in (bind or {}).items()]
+        first_row = -1 if header is None else int(header)
+        data_options = DataOptions(target, label, bindings, *prepared[:3], first_row, max_unpacked)
+        shares = (comm, zero, bucket_bytes)
+        run = Run(forward, built, data_options, saved if is_resumed else None, options, steps, *shares)
+        is_resumed = run.load_directory(folder, is_resumed) if resume else False
+        progress = progress and run.rank == 0
+        opened = run.open(data, prepared.classes)
+        rows = rows_of(batch_size)
+        training, validating = make_batches(run, opened, validation, split, rows, seed, prepared.classes)
+        run.notes += _notes.left_over(training, "training") + _notes.left_over(validating, "validation")
+        if is_resumed and forward is not None:
+            run.notes += _notes.moments(run.resumed, optimizer, run.session.step_count())
+        result = TrainingResult(run)
+        if run.rank == 0:
+            _notes.tell(run.notes, progress)
+        result.classes = opened.classes or training.class_names or prepared.classes
+        if not is_resumed:
+            run.session.set_seed(seed)
+        rates = (kind, learning_rate, warmup, schedule_steps, step_size, gamma, power, end_factor)
+        # artifacts have their loss built in, trained or not
+        if progress and record is not None and (forward is not None or any(record.data())):
+            print(f"as the model was trained: {record.text()}")
+        listeners = ([Progress()] if progress else []) + list(callbacks)
+        before = result.steps
+        try:
+            last, result.stopped = _core.train(
+                run.session,
+                training,
+                validating,
+                epochs,
+                max_steps,
+                accumulate,
+                slices,
+                rates,
+                *run.measured,
+                folder,
+                save_every,
+                is_resumed,
+                patience,
+                keep_best,
+                overwrite or resume,
+                run.outputs,
+                run.trained(result.classes),
+                os.fspath(log) if log is not None else "",
+                os.fspath(tensorboard) if tensorboard is not None else "",
+                result.notes,
+                listen(run, result, listeners),
+            )
+        except BaseException as error:
+            if output is not None and not folder and result.steps > before:
+                _rescue(result, output, error)
+            raise
+        if not result.stopped:
+            result.metrics = run.metrics(last)
+        if output is not None:
+            result.export(output)
+        return result

@@ -34,6 +34,7 @@ from onnxtrain._options import (
     present_seed,
 )
 from onnxtrain._ort_value import OrtValue, check_device
+from onnxtrain.distributed import Comm, _comm
 
 __all__ = ["CheckpointState", "LRScheduler", "LinearLRScheduler", "Module", "Optimizer"]
 
@@ -218,6 +219,7 @@ class CheckpointState:
         if not isinstance(state, _core.Checkpoint):
             raise InvalidType(f"the state is {type(state).__name__}; CheckpointState.load_checkpoint() makes one")
         self._state = state
+        self._rank = 0  # of the module that works on it
         self._parameters = Parameters(state)
         self._properties = Properties(state)
 
@@ -256,8 +258,10 @@ class CheckpointState:
         """Write the state to a file, durably: the old file stays until the new one is complete.
 
         With `include_optimizer_state` also all that is needed to go on bit for bit: moments, step, learning rate, seed.
+        Under a module over several ranks rank 0 writes it, and the others do nothing.
         """
-        _expect("the state", state, CheckpointState)._state.save(os.fspath(checkpoint_uri), include_optimizer_state)
+        if _expect("the state", state, CheckpointState)._rank == 0:
+            state._state.save(os.fspath(checkpoint_uri), include_optimizer_state)
 
     def to_bytes(self, include_optimizer_state: bool = False) -> bytes:
         """What :meth:`save_checkpoint` would write, for :meth:`load_checkpoint`."""
@@ -286,6 +290,10 @@ class Module:
         eval_model_uri: the eval model, likewise; needed for eval steps and export.
         device: "cpu".
         session_options: threads, reproducibility, memory limit.
+        comm: the ranks that train together, each on batches of its own; None: those that mpirun has started. Making the
+            module, train steps and the optimizer's steps are then collective: all ranks make them, in the same order.
+        zero: what of the state is cut over the ranks; 0: nothing.
+        bucket_bytes: how many bytes of gradients are summed at once; 0: chosen.
 
     Attributes:
         training: whether a call is a train step (True at first) or an eval step.
@@ -303,8 +311,12 @@ class Module:
         eval_model_uri: ModelLike | None = None,
         device: str = "cpu",
         session_options: SessionOptions | None = None,
+        comm: Comm | None = None,
+        zero: int = 0,
+        bucket_bytes: int = 0,
     ) -> None:
         options = options_or_default(session_options)
+        self._comm = _comm.several(comm)
         check_device(device)
         check_for_training(options)
         self.training = True
@@ -318,7 +330,9 @@ class Module:
             options.intra_op_num_threads,
             options.use_deterministic_compute,
             memory_bytes(options.memory_max),
+            _comm.parallel(self._comm, zero, bucket_bytes),
         )
+        state._rank = 0 if self._comm is None else self._comm.rank
         seed = present_seed()
         if seed is not None:
             self._session.set_seed(seed)
@@ -386,7 +400,8 @@ class Module:
     def export_model_for_inferencing(
         self, inference_model_uri: str | os.PathLike, graph_output_names: list[str]
     ) -> None:
-        """Write the eval model, cut to the named values, with the present parameters inside.
+        """Write the eval model, cut to the named values, with the present parameters inside. Over several ranks rank 0
+        writes it, and the others do nothing.
 
         Args:
             inference_model_uri: where to.
@@ -394,7 +409,8 @@ class Module:
         """
         if not isinstance(graph_output_names, (list, tuple)):
             raise InvalidType(f"graph_output_names is {graph_output_names!r}, expected a list of names")
-        self._session.export(list(graph_output_names), os.fspath(inference_model_uri), None)
+        if self._state._rank == 0:
+            self._session.export(list(graph_output_names), os.fspath(inference_model_uri), None)
 
     def input_names(self) -> list[str]:
         """Names of the inputs that a call takes in the present mode."""

@@ -29,7 +29,8 @@ def save_checkpoint(
     user_dict: dict[Any, Any] = {},  # noqa: B006
     include_optimizer_states: bool = True,
 ) -> None:
-    """Write a file that a trainer of the same model goes on from.
+    """Write a file that a trainer of the same model goes on from. Over several ranks rank 0 writes it, and the others do
+    nothing.
 
     Args:
         trainer: whose state it is.
@@ -39,7 +40,9 @@ def save_checkpoint(
     """
     expect(isinstance(user_dict, dict), f"user_dict is {type(user_dict).__name__}, expected a dict")
     text = _user_dict.encode(user_dict) if user_dict else None
-    trainer._opened("save_checkpoint").save(os.fspath(path), include_optimizer_states, text, True)
+    opened = trainer._opened("save_checkpoint")
+    if trainer._rank == 0:
+        opened.save(os.fspath(path), include_optimizer_states, text, True)
 
 
 def load_checkpoint(trainer: ORTTrainer, *paths: _Path, strict: bool = True, allow_pickle: bool = False) -> Any:

@@ -23,6 +23,7 @@ from onnxtrain._asserts import InvalidUse, expect
 from onnxtrain._options import ModelLike, SessionOptions, load_model, memory_bytes, present_seed
 from onnxtrain._step_info import TrainStepInfo
 from onnxtrain.amp.loss_scaler import DynamicLossScaler, LossScaler
+from onnxtrain.distributed import Comm, _comm
 from onnxtrain.model_desc_validation import (
     ALL_FINITE_IO_DESCRIPTION_NAME,
     _ORTTrainerModelDesc,
@@ -104,6 +105,9 @@ class ORTTrainer:
         loss_fn: of a module that does not compute its loss: a function of prediction and label, the last input. The
             loss is then the first output.
         options: None: the defaults.
+        comm: the ranks that train together, each on batches of its own; None: those that mpirun has started. Making the
+            trainer, train steps and what changes or saves the state are then collective: all ranks make these calls, in
+            the same order. Rank 0 writes files.
 
     Attributes:
         model_desc: the description, with types once they are known.
@@ -117,6 +121,7 @@ class ORTTrainer:
         optim_config: _OptimizerConfig,
         loss_fn: Callable[[Any, Any], Any] | None = None,
         options: ORTTrainerOptions | None = None,
+        comm: Comm | None = None,
     ) -> None:
         expect(model is not None, "model is None, expected an ONNX model or a torch.nn.Module")
         expect(isinstance(model_desc, dict), f"model_desc is {type(model_desc).__name__}, expected a dict")
@@ -136,6 +141,8 @@ class ORTTrainer:
         self.optim_config = optim_config
         self.loss_fn = loss_fn
         self.options = options if options is not None else ORTTrainerOptions()
+        self._comm = _comm.several(comm)
+        self._rank = 0 if self._comm is None else self._comm.rank
         self._torch_model = model if is_module else None
         self._train_step_info = TrainStepInfo(optim_config)
         self._fetches: list[str] = []
@@ -226,8 +233,9 @@ class ORTTrainer:
         self._is_mixed = self._precision() != "f32"
         json_text = self._configuration(self._taken_description(), frozen)
         session = _session(self.options.session_options)
+        shares = _comm.parallel(self._comm, 0, 0)
         self._trainer = _asserting(
-            _core.Trainer.create, forward, json_text, self._schedule(), self._scaler, session
+            _core.Trainer.create, forward, json_text, self._schedule(), self._scaler, session, shares
         )
         if self._deferred is not None:
             self._restore(self._deferred)
@@ -452,4 +460,5 @@ class ORTTrainer:
             warnings.warn("the module has made no step yet: there is no model", stacklevel=2)
             return
         self._proto = None
-        self._trainer.save_as_onnx(os.fspath(path))
+        if self._rank == 0:
+            self._trainer.save_as_onnx(os.fspath(path))

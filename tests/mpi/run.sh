@@ -84,6 +84,20 @@ missing)
     grep -qF "the plugin for MPI cannot be loaded: $work/none.so" "$work/err" || fail "the plugin is not named"
     says 0 "ends"
     ;;
+python)
+    export OT_JOB_DIRECTORY=$work
+    start 2 work
+    ends_well
+    says 2 " ends"
+    start 2 leave
+    ends_badly
+    says 1 "RuntimeError: one leaves"
+    OT_COMM_PLUGIN=$work/none.so
+    start 2 missing
+    [ "$status" = 1 ] || fail "expected status 1"
+    grep -qF "the plugin for MPI cannot be loaded: $work/none.so" "$work/err" || fail "the plugin is not named"
+    grep -qF "python -m onnxtrain.distributed.build" "$work/err" || fail "the remedy is not named"
+    ;;
 *)
     echo "run.sh: no case '$case'" >&2
     exit 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training over several processes: tensors of which each has a part."""
+"""Training over several processes: communicators, and tensors of which each process has a part."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any, NamedTuple, Sequence
 
 import numpy as np
 
-__all__ = ["LocalShard", "ShardedTensor"]
+from onnxtrain.distributed._comm import Comm, Counters
+
+__all__ = ["Comm", "Counters", "LocalShard", "ShardedTensor"]
 
 
 class LocalShard(NamedTuple):

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One of the processes of a job in Python: job.py CASE. What is wrong is an exception."""
+
+import importlib.util
+import os
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+
+import numpy as np
+from network import NAMES, START, TEXT, batch, cross_entropy
+
+import onnxtrain
+from onnxtrain import ORTTrainer, ORTTrainerOptions, SessionOptions, artifacts, optim
+from onnxtrain.api import CheckpointState, Module, Optimizer
+from onnxtrain.distributed import Comm
+
+RATE = 0.1
+WITH_LOSS = TEXT.replace(b"(float[N, 3] x)", b"(float[N, 3] x, int64[N] labels)").replace(
+    b"(float[N, 2] y)", b"(float loss, float[N, 2] y)"
+).replace(b"y = Add(n, b2)", b"y = Add(n, b2) loss = SoftmaxCrossEntropyLoss(y, labels)")
+
+
+def same(found, wanted, what):
+    assert found == wanted, f"{what}: {found}, expected {wanted}"
+
+
+def raises(kind, text, call, *arguments, **named):
+    try:
+        call(*arguments, **named)
+    except kind as error:
+        assert text in str(error), f"{error!r} does not say {text!r}"
+        return
+    raise AssertionError(f"no {kind.__name__} of {text!r}")
+
+
+def communicator(comm):
+    rank, n = comm.rank, comm.world_size
+    same((n, comm.local_size, comm.local_rank), (2, 2, rank), "sizes")
+    comm.barrier()
+    same(comm.all_reduce(rank + 1), 3, "a sum")
+    same(comm.all_reduce(0.25 * rank), 0.25, "a sum of floats")
+    same(comm.all_reduce(np.array([rank, -rank], np.int32), "max").tolist(), [1, 0], "maxima")
+    same(comm.all_reduce(np.full((2, 1), rank, np.float32), "min").tolist(), [[0.0], [0.0]], "minima")
+    same(comm.broadcast(b"one" if rank == 1 else None, root=1), b"one", "bytes")
+    same(comm.broadcast([[1.5, 2.5]] if rank == 0 else None).tolist(), [[1.5, 2.5]], "an array")
+    same(comm.broadcast(7 if rank == 0 else None), 7, "a number")
+    same(comm.broadcast(b""), b"", "no bytes")
+    same(comm.all_gather(b"x" * rank), [b"", b"x"], "bytes of all")
+    raises(onnxtrain.Mismatch, "differ in the", comm.all_reduce, 1 if rank else 1.0)
+    raises(onnxtrain.InvalidArgument, "root is 2", comm.broadcast, b"", root=2)
+    if rank == 0:
+        raises(onnxtrain.InvalidType, "expected bytes, numbers", comm.broadcast, "text")
+    else:
+        raises(onnxtrain.InvalidType, "rank 0: the value cannot be sent", comm.broadcast)
+    group = comm.split(rank if rank == 0 else -1)
+    same(group is None, rank == 1, "whether there is a group")
+    if group is not None:
+        same((group.rank, group.world_size, group.all_reduce(5)), (0, 1, 5), "a group of one")
+        group.close()
+    assert comm.counters.bytes_sent > 0
+    with Comm("mpi") as other:
+        same(other.world_size, 2, "another communicator")
+    raises(onnxtrain.StateError, "the communicator is closed", other.barrier)
+
+
+def of_mpi4py(comm):
+    from mpi4py import MPI
+
+    with Comm(MPI.COMM_WORLD) as whole:
+        same((whole.rank, whole.all_reduce(1)), (comm.rank, 2), "the communicator of mpi4py")
+    with Comm(MPI.COMM_SELF) as own:
+        same((own.world_size, own.all_reduce(1)), (1, 1), "the communicator of one")
+
+
+def points(rows=40):
+    x = np.random.default_rng(0).normal(size=(rows, 3)).astype(np.float32)
+    return x, (x[:, 0] + x[:, 1] > 0).astype(np.int64)
+
+
+def values_of(state):
+    return {name: state.parameters[name].data for name in NAMES}
+
+
+def trained(data=None, **options):
+    how = SessionOptions()
+    how.use_deterministic_compute = True
+    how.intra_op_num_threads = 1
+    options = {"epochs": 2, "batch_size": 7, "split": 0.2, "learning_rate": 0.02, **options}
+    return onnxtrain.train(TEXT, data or points(), session_options=how, progress=False, **options)
+
+
+def training(comm, folder):
+    """The short way, against one process with as many slices."""
+    one = trained(comm=Comm("self"), slices=2)
+    for zero in (0, 1):
+        two = trained(zero=zero, output=folder / "two.onnx")
+        for name, value in values_of(one.state).items():
+            same(values_of(two.state)[name].tobytes(), value.tobytes(), f"{name} with zero {zero}")
+        same({**two.history[-1], "seconds": 0}, {**one.history[-1], "seconds": 0}, "the last epoch")
+    comm.barrier()
+    same((folder / "two.onnx").exists(), True, "whether the model is written")
+    half = {"zero": 1, "checkpoint_dir": folder / "parts"}
+    trained(max_steps=3, **half)
+    same(values_of(trained(resume=True, **half).state)["w1"].tobytes(), values_of(one.state)["w1"].tobytes(), "w1")
+    same(trained(comm=comm, resume=True, **half).steps, one.steps, "steps of a run that is over")
+
+
+def failures(comm, folder):
+    """What fails on one rank fails on all, and the next call works."""
+    rank, seen = comm.rank, []
+
+    def break_off(event):
+        if rank == 1 and event.step == 2:
+            raise KeyError("broken")
+
+    def interrupt(event):
+        seen.append(event.step)
+        if rank == 1 and event.step == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    raises(Exception, "none.csv" if rank else "rank 1: ", trained, points() if rank == 0 else "none.csv")
+    raises(ValueError, "epochs is 0" if rank else "rank 1: epochs is 0", trained, epochs=rank ^ 1)
+    raises(KeyError if rank else onnxtrain.Error, "broken", trained, callbacks=[break_off])
+    folder = folder / "stopped"
+    raises(KeyboardInterrupt, "", trained, callbacks=[interrupt], checkpoint_dir=folder)
+    comm.barrier()
+    same(max(seen), 2, "the step after which all stop")
+    same(trained(checkpoint_dir=folder, resume=True).steps, trained().steps, "steps of the run that is gone on with")
+
+
+def by_formula(n_steps):
+    """Plain gradient descent over the batches of both ranks, in f64."""
+    p = {name: value.astype(np.float64) for name, value in START.items()}
+    losses = []
+    for step in range(n_steps):
+        both = [cross_entropy(p, *batch(2 * step + rank)) for rank in (0, 1)]
+        losses.append([loss for loss, _ in both])
+        for name in p:
+            p[name] = p[name] - RATE * (both[0][1][name] + both[1][1][name]) / 2
+    return p, losses
+
+
+def near(found, wanted, what):
+    assert np.allclose(found, wanted, rtol=0, atol=2e-6), f"{what}: {found}, expected {wanted}"
+
+
+def modules(comm, folder):
+    """Step by step, against the formula over both batches."""
+    parameters, losses = by_formula(3)
+    if comm.rank == 0:
+        how = {"loss": artifacts.LossType.CrossEntropyLoss, "optimizer": artifacts.OptimType.SGD}
+        artifacts.generate_artifacts(TEXT, artifact_directory=folder, **how)
+    comm.barrier()
+    for zero in (0, 1):
+        state = CheckpointState.load_checkpoint(folder / "checkpoint")
+        module = Module(folder / "training_model.onnx", state, folder / "eval_model.onnx", comm=comm, zero=zero)
+        optimizer = Optimizer(folder / "optimizer_model.onnx", module)
+        optimizer.set_learning_rate(RATE)
+        for step in range(3):
+            loss = module(*batch(2 * step + comm.rank))
+            near(loss, losses[step][comm.rank], f"the loss of step {step}")
+            optimizer.step()
+            module.lazy_reset_grad()
+        for name, value in values_of(state).items():
+            near(value, parameters[name], name)
+    raises(onnxtrain.StateError, "in use by 1 ", comm.close)
+    CheckpointState.save_checkpoint(state, folder / f"saved{comm.rank}")
+    module.export_model_for_inferencing(folder / f"exported{comm.rank}", ["y"])
+    same((folder / "saved1").exists() or (folder / "exported1").exists(), False, "whether rank 1 writes")
+
+
+def trainers(comm, folder):
+    parameters, losses = by_formula(3)
+    description = {"inputs": [("x", ["N", 3]), ("labels", ["N"])], "outputs": [("loss", [], True), ("y", ["N", 2])]}
+    trainer = ORTTrainer(WITH_LOSS, description, optim.SGDConfig(lr=RATE), options=ORTTrainerOptions({}))
+    for step in range(3):
+        loss, _ = trainer.train_step(*batch(2 * step + comm.rank))
+        near(loss, losses[step][comm.rank], f"the loss of step {step}")
+    state = trainer.state_dict(pytorch_format=True)
+    for name in NAMES:
+        near(state[name], parameters[name], name)
+    trainer.save_as_onnx(folder / f"trainer{comm.rank}.onnx")
+    trainer.save_checkpoint(folder / f"trainer{comm.rank}")
+    same((folder / "trainer1.onnx").exists() or (folder / "trainer1").exists(), False, "whether rank 1 writes")
+
+
+def work(folder):
+    comm = Comm()
+    communicator(comm)
+    if importlib.util.find_spec("mpi4py") is not None:
+        of_mpi4py(comm)
+    training(comm, folder)
+    failures(comm, folder)
+    modules(comm, folder)
+    trainers(comm, folder)
+    print(f"rank {comm.rank} ends", flush=True)
+
+
+def leave(folder):
+    comm = Comm()
+    if comm.rank == 1:
+        raise RuntimeError("one leaves")
+    comm.barrier()
+
+
+def missing(folder):
+    trained()
+
+
+{"work": work, "leave": leave, "missing": missing}[sys.argv[1]](Path(os.environ.get("OT_JOB_DIRECTORY", ".")))
