@@ -11,7 +11,11 @@ _IGNORED_BY_PYTHON = ("SIGPIPE", "SIGXFSZ")
 
 def main() -> None:
     """Does not return: the program takes over the process, with its signals, files and exit status."""
-    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "onnxtrain")
+    package = os.path.dirname(os.path.abspath(__file__))
+    program = os.path.join(package, "bin", "onnxtrain")
+    plugin = os.path.join(package, "libonnxtrain_mpi.so")  # of distributed.build
+    if os.path.exists(plugin):
+        os.environ.setdefault("OT_COMM_PLUGIN", plugin)
     for name in _IGNORED_BY_PYTHON:
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     try:
