@@ -220,7 +220,8 @@ void ot__ranks_give_up(ot_session *session)
 {
     struct ot__ranks *ranks = session->ranks;
 
-    if (ranks->has_begun)
-        (void)reduce_gradients(session);
+    if (!ranks->has_begun)
+        return;
+    (void)reduce_gradients(session);
     ranks->has_begun = ranks->is_reduced = false;
 }

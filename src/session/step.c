@@ -267,6 +267,8 @@ ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
     if (over_ranks) {
         st = agree_on_step(session, st);
         session->ranks->is_last = session->ranks->is_last && st == OT_OK;
+        if (st != OT_OK)
+            ot__ranks_give_up(session); // others may be in an update
     }
     if (st == OT_OK) {
         ot__packing_enter(session);

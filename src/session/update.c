@@ -199,8 +199,9 @@ static ot_status update_session(ot_session *session, ot_status given, int64_t n_
     OT_THEN(st, prepare_update(session, n_micro_batches));
     if (session->ranks != NULL)
         st = agree_on_update(session, st, n_micro_batches);
+    OT_TRY(st); // that of all ranks
     divisor *= count_terms(session);
-    OT_THEN(st, run_update(session, divisor));
+    st = run_update(session, divisor);
     if (session->ranks != NULL)
         st = ot__ranks_agree(session->ranks->comm, st, "update", NULL, 0);
     OT_TRY(st);

@@ -188,6 +188,7 @@ ot_status ot__zero_cut(ot_session *session)
     OT_TRY(agree_on_layouts(session));
     starts = ot__alloc_zero(n, sizeof *starts);
     points = ot__alloc_zero(n, sizeof *points);
+    ot__free(ranks->first_here); // of a call that failed
     ranks->first_here = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(int64_t));
     st = ot__made(starts != NULL && points != NULL && ranks->first_here != NULL);
     OT_THEN(st, cut_all(session, starts, points));
