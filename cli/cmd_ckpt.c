@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ckpt_convert.h"
+#include "ckpt_summary.h"
 #include "commands.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
@@ -33,27 +33,6 @@ static const option_spec ckpt_table[] = {
     MEMORY_MAX_OPTION(AT(memory_max)),
     {0},
 };
-
-static void time_text(int64_t unix_ns, char text[32])
-{
-    const time_t seconds = (time_t)(unix_ns / 1000000000);
-    struct tm at;
-
-    text[0] = '\0';
-    if (gmtime_r(&seconds, &at) != NULL)
-        (void)strftime(text, 32, "%Y-%m-%d %H:%M:%S UTC", &at);
-}
-
-static ot_status look(const ot_shards_reader *reader, ot_shards_info *info)
-{
-    *info = (ot_shards_info)OT_SHARDS_INFO_INIT;
-    return ot_shards_reader_info(reader, info);
-}
-
-static const char *plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
-}
 
 // ---- show ----
 
@@ -123,23 +102,9 @@ static void show_tensor(const ot_shards_tensor *t)
     printf("]%s%d part%s\n", ", ", t->n_chunks, plural(t->n_chunks));
 }
 
-static void show_summary(const ot_shards_reader *reader, const ot_shards_info *info)
-{
-    char when[32], size[32];
-
-    time_text(info->unix_ns, when);
-    printf("%s: step %" PRId64 ", %s, written by %d process%s: %d tensor%s in %" PRId64
-           " part%s, %s in %d file%s\n",
-           ot_shards_reader_path(reader), info->step, when, info->world_size,
-           info->world_size == 1 ? "" : "es", info->n_tensors, plural(info->n_tensors),
-           info->n_chunks, plural(info->n_chunks),
-           bytes_text((size_t)info->n_bytes, size, sizeof size), info->n_files,
-           plural(info->n_files));
-}
-
 static ot_status show_checkpoint(const ot_shards_reader *reader, const ot_shards_info *info)
 {
-    show_summary(reader, info);
+    ckpt_print_summary(reader, info);
     for (int i = 0; i < info->n_tensors; i++) {
         ot_shards_tensor tensor = OT_SHARDS_TENSOR_INIT;
         const ot_status st = ot_shards_reader_tensor(reader, i, &tensor);
@@ -168,7 +133,7 @@ static ot_status verify_checkpoint(const ot_shards_reader *reader, const ot_shar
     const ot_status st = ot_shards_reader_verify(reader);
 
     if (st == OT_OK) {
-        show_summary(reader, info);
+        ckpt_print_summary(reader, info);
         printf("all checksums are right\n");
     }
     return st;
@@ -206,7 +171,8 @@ static bool look_into(const char *folder, const char *name, listed *entry)
         file = fopen(index, "rb");
         if (file != NULL) {
             fclose(file);
-            is_one = ot_shards_open(path, &reader) == OT_OK && look(reader, &entry->info) == OT_OK;
+            is_one =
+                ot_shards_open(path, &reader) == OT_OK && ckpt_look(reader, &entry->info) == OT_OK;
             if (!is_one)
                 (void)report_error();
         }
@@ -239,7 +205,7 @@ static int list_entries(DIR *entries, const char *folder)
     for (int i = 0; i < n; i++) {
         char when[32], size[32];
 
-        time_text(all[i].info.unix_ns, when);
+        ckpt_time_text(all[i].info.unix_ns, when);
         printf("%s: step %" PRId64 ", %s, %d process%s, %s\n", all[i].path, all[i].info.step, when,
                all[i].info.world_size, all[i].info.world_size == 1 ? "" : "es",
                bytes_text((size_t)all[i].info.n_bytes, size, sizeof size));
@@ -316,7 +282,7 @@ static int look_at(int action, const char *path)
     ot_status st = ot_shards_open(path, &reader);
 
     if (st == OT_OK)
-        st = look(reader, &info);
+        st = ckpt_look(reader, &info);
     if (st == OT_OK)
         st = action == SHOW ? show_checkpoint(reader, &info) : verify_checkpoint(reader, &info);
     ot_shards_reader_destroy(reader);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ckpt_summary.h"
 #include "commands.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
@@ -23,7 +24,8 @@ static const option_spec export_table[] = {
     {.help = "Files"},
     {"out", OPTION_TEXT, AT(out), "FILE", "the inference model", NULL, NULL, 0},
     {"checkpoint", OPTION_TEXT, AT(checkpoint), "FILE",
-     "parameters to use: a file in DIR, as best, or any other", "checkpoint", NULL, 0},
+     "parameters to use: a file or checkpoint directory in DIR, as best or step-7, or any other",
+     "checkpoint, or the directory that latest names", NULL, 0},
     {"output", OPTION_LIST, AT(outputs), "NAME", "value of the eval model that becomes an output",
      "of a run: what train --out gives; else the outputs that need no target", NULL, 0},
     {.help = "Running"},
@@ -59,6 +61,17 @@ static int check_folder(const char *folder, const char *model_path)
     return EXIT_SUCCESS;
 }
 
+// What a run has saved last.
+static char *find_state(const char *folder)
+{
+    char *file = path_in(folder, "", "checkpoint");
+
+    if (!file || access(file, F_OK) == 0 || !ckpt_is_directory(folder))
+        return file;
+    free(file);
+    return path_in(folder, "", "");
+}
+
 static char *find_model(const char *folder)
 {
     char *onnx = path_in(folder, "", "eval_model.onnx"),
@@ -76,7 +89,8 @@ static int export_model(const export_values *v, const char *model_path, const ch
     int code = EXIT_SUCCESS;
 
     if (ot_model_load(model_path, NULL, &eval) != OT_OK ||
-        ot_checkpoint_load_parameters(state_path, &checkpoint) != OT_OK ||
+        (ckpt_is_directory(state_path) ? ckpt_load_parameters : ot_checkpoint_load_parameters)(
+            state_path, &checkpoint) != OT_OK ||
         ot_model_export_view(eval, checkpoint, v->outputs.items, v->outputs.count, &model) !=
             OT_OK ||
         ot_model_save(model, v->out, NULL) != OT_OK)
@@ -112,8 +126,7 @@ static int export_run(const void *values, const char *const *arguments)
     const export_values *v = values;
     const char *folder = arguments[0];
     char *model_path = find_model(folder);
-    char *state_path =
-        v->checkpoint ? find_file(folder, v->checkpoint) : path_in(folder, "", "checkpoint");
+    char *state_path = v->checkpoint ? find_file(folder, v->checkpoint) : find_state(folder);
     int code = EXIT_SUCCESS;
 
     set_memory_max(v->memory_max);

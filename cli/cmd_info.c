@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ckpt_summary.h"
 #include "commands.h"
 #include "info_state.h"
 #include "model_options.h"
@@ -321,6 +322,8 @@ static int info_run(const void *values, const char *const *arguments)
 
     if (ot_hdf5_is_file(arguments[0]))
         return info_state(arguments[0], v->untrusted, v->json);
+    if (ckpt_is_directory(arguments[0]))
+        return ckpt_summary(arguments[0], v->json);
     code = load_model(arguments[0], &model);
     if (code != EXIT_SUCCESS)
         return code;
@@ -368,7 +371,7 @@ const command command_info = {
     .n_arguments = 1,
     .description = "Shows what MODEL is made of and what a training step of it needs. Of a "
                    "trainer's state in an HDF5 file, which may be in the place of MODEL, it shows "
-                   "names, types and values.",
+                   "names, types and values; of a checkpoint directory who wrote what and when.",
     .example = "onnxtrain info model.onnx --batch-size 64",
     .tables = {{info_table, 0}, {model_option_table, AT(model)}},
     .values_size = sizeof(info_values),

@@ -17,6 +17,13 @@ out "  train.lr = 0.25"
 out '  train.names.0 = "a"'
 out "  train.names.1 = null"
 out "  train.odd = 2 bytes"
+run 0 info run
+out "run/step-7: step 7, 2023-11-14 22:13:20 UTC, written by 3 processes: 3 tensors in 5 parts, 178 B in 3 files"
+out "items: model train"
+run 0 info run/step-7 --json
+json step "v == 7"
+json processes "v == 3"
+json items "v == ['model', 'train']"
 run 0 ckpt verify run/step-7
 out "all checksums are right"
 
@@ -58,7 +65,10 @@ refuses 1 "data-00002-00000.safetensors" ckpt verify run
 refuses 1 "data-00002-00000.safetensors" ckpt reshard run other
 [ ! -e other ] || fail "what is damaged is not written anew"
 refuses 1 "nowhere: no checkpoint directory" ckpt show nowhere
-refuses 1 "whole: is a checkpoint directory, which ot_shards_load()" export artifacts --checkpoint whole --out x.onnx
+mkdir copied
+cp -r whole copied/checkpoint
+refuses 1 "copied/checkpoint: is a checkpoint directory, which ot_shards_load()" \
+    train mlp.onnxtxt --data plain.csv --checkpoint-dir copied --resume
 refuses 1 "nowhere: cannot be read" ckpt ls nowhere
 mkdir empty
 refuses 1 "empty: no checkpoint directories" ckpt ls empty
@@ -69,3 +79,12 @@ refuses 2 "--artifacts is missing" ckpt convert run x
 refuses 2 "--artifacts is for convert" ckpt show run --artifacts artifacts
 refuses 2 "--replace is for reshard and convert" ckpt ls run --replace
 refuses 2 "--ranks is for reshard" ckpt show run --ranks 2
+
+# ---- the model of a run that saves directories ----
+run 0 train mlp.onnxtxt --data plain.csv --epochs 2 --threads 1 --checkpoint-dir parted --checkpoint-format directory --out trained.onnx
+run 0 export parted --out exported.onnx
+same exported.onnx trained.onnx
+run 0 export parted --checkpoint "$(cat parted/latest)" --out exported.onnx
+same exported.onnx trained.onnx
+run 1 export parted --checkpoint step-0 --out exported.onnx
+err "step-0: "

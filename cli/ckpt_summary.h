@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What commands say of a checkpoint directory, and the parameters that are in it.
+#ifndef CLI_CKPT_SUMMARY_H
+#define CLI_CKPT_SUMMARY_H
+
+#include <stdbool.h>
+
+#include "onnxtrain/checkpoint.h"
+#include "onnxtrain/shards.h"
+
+const char *plural(int64_t n); // "s", or "" for 1
+void ckpt_time_text(int64_t unix_ns, char text[32]);
+ot_status ckpt_look(const ot_shards_reader *reader, ot_shards_info *info);
+void ckpt_print_summary(const ot_shards_reader *reader, const ot_shards_info *info);
+
+// A checkpoint directory, or one with a file `latest`.
+bool ckpt_is_directory(const char *path);
+// In brief, or as a JSON object; the exit code.
+int ckpt_summary(const char *path, bool json);
+// All tensors of its item "model".
+ot_status ckpt_load_parameters(const char *path, ot_checkpoint **out);
+
+#endif
