@@ -111,7 +111,7 @@ static int make_session(train_run *r)
     if (ot_trainer_session_options(&r->trainer_options, &options) != OT_OK)
         return report_error();
     parallel.comm = r->job.comm;
-    parallel.zero = (int)v->zero;
+    parallel.zero = (int)(v->zero > 0 ? v->zero : r->trainer_options.zero_stage);
     options.parallel = &parallel;
     if (ot_session_create(
             ot_artifacts_training_model(r->artifacts), ot_artifacts_eval_model(r->artifacts),

@@ -60,7 +60,9 @@ typedef struct ot_trainer_options {
     const char *device_id; ///< NULL, "cpu"
     int64_t device_mem_limit;
     // distributed
-    int64_t world_rank, world_size, local_rank; ///< 0, 1, 0
+    /** 0, 1, 0. world_size above 1: a trainer that is given no communicator (session->parallel)
+     * opens that of the job, kind "auto", and owns it. Ranks that are not 0 must be its. */
+    int64_t world_rank, world_size, local_rank;
     int64_t data_parallel_size, horizontal_parallel_size;
     int64_t pipeline_parallel_size, num_pipeline_micro_batches;
     const char *pipeline_cut_info_string; ///< NULL: empty
@@ -69,7 +71,7 @@ typedef struct ot_trainer_options {
     const char *const *sliced_tensor_names;
     int n_sliced_tensor_names;
     int allreduce_post_accumulation;
-    int64_t zero_stage; ///< deepspeed_zero_optimization.stage: 0 or 1
+    int64_t zero_stage; ///< deepspeed_zero_optimization.stage: ot_parallel_options.zero
     int enable_adasum;
     // lr_scheduler
     /** Its initial_lr is the optimizer's learning rate. NULL: none */

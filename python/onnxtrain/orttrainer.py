@@ -141,8 +141,9 @@ class ORTTrainer:
         self.optim_config = optim_config
         self.loss_fn = loss_fn
         self.options = options if options is not None else ORTTrainerOptions()
-        self._comm = _comm.several(comm)
-        self._rank = 0 if self._comm is None else self._comm.rank
+        ranks = _comm.several(comm)
+        self._rank = 0 if ranks is None else ranks.rank
+        self._comm = ranks if comm is None else comm
         self._torch_model = model if is_module else None
         self._train_step_info = TrainStepInfo(optim_config)
         self._fetches: list[str] = []

@@ -111,6 +111,7 @@ static void destroy_trainer(ot_trainer *trainer)
         ot__session_set_trainer(trainer->session, false);
     if (trainer->owns_session)
         ot_session_destroy(trainer->session);
+    ot_comm_destroy(trainer->comm);
     ot__arena_destroy(trainer->arena);
     ot__guard_deinit(&trainer->guard);
     ot__free(trainer);
@@ -148,7 +149,8 @@ static ot_status make_trainer(ot_session *session, const ot_model_description *d
     OT_TRY(ot__made(trainer));
     ot__guard_init(&trainer->guard, OT_KIND_TRAINER);
     st = take_session(trainer, session);
-    OT_THEN(st, build_trainer(trainer, description, options));
+    if (st == OT_OK)
+        st = ot__trainer_join(trainer, options, build_trainer(trainer, description, options));
     if (st != OT_OK)
         destroy_trainer(trainer);
     else
@@ -222,17 +224,23 @@ ot_status ot__trainer_over_artifacts(ot_artifacts *artifacts,
                                      const ot_trainer_options *options, ot_trainer **out)
 {
     ot_session_options how;
-    ot_session *session;
+    ot_parallel_options parallel;
+    ot_session *session = NULL;
+    ot_comm *comm;
     ot_status st;
 
     OT_TRY(session_options(options, &how));
-    OT_TRY(ot_session_create_from_artifacts(artifacts, &how, &session));
-    st = make_trainer(session, description, options, out);
-    if (st != OT_OK)
+    OT_TRY(ot__trainer_open_ranks(options, &how, &parallel, &comm));
+    st = ot_session_create_from_artifacts(artifacts, &how, &session);
+    OT_THEN(st, make_trainer(session, description, options, out));
+    if (st != OT_OK) {
         ot_session_destroy(session);
-    else
-        (*out)->owns_session = true;
-    return st;
+        ot_comm_destroy(comm);
+        return st;
+    }
+    (*out)->owns_session = true;
+    (*out)->comm = comm;
+    return OT_OK;
 }
 
 ot_status ot_trainer_create_from_artifacts(ot_artifacts *artifacts,

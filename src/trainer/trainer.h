@@ -44,6 +44,7 @@ struct ot_trainer {
     ot__arena *arena; // of the lists below
     ot_session *session;
     bool owns_session;
+    ot_comm *comm;     // its own; NULL: there is none, or it is the program's
     ot_model *forward; // as given, its parameters are the checkpoint's tensors; NULL: there is none
     ot__described *inputs, *outputs;
     int n_inputs, n_outputs;
@@ -85,6 +86,13 @@ ot_status ot__trainer_over_artifacts(ot_artifacts *artifacts,
 ot_status ot__trainer_enter(const ot_trainer *trainer);
 ot_status ot__trainer_leave(const ot_trainer *trainer, ot_status status);
 ot_status ot__trainer_set_rate(ot_trainer *trainer, double lr); // without a schedule
+
+// trainer_ranks.c: the ranks that a session of these options is over, in `parallel`, which
+// session->parallel points to from then on; `own`: a communicator that was opened for it, or NULL.
+ot_status ot__trainer_open_ranks(const ot_trainer_options *options, ot_session_options *session,
+                                 ot_parallel_options *parallel, ot_comm **own);
+// All ranks of its session have made the trainer, or none has; `st`: how it went on this one.
+ot_status ot__trainer_join(ot_trainer *trainer, const ot_trainer_options *options, ot_status st);
 
 // trainer_describe.c: what steps take and give; NULL: what the session has.
 ot_status ot__trainer_describe(ot_trainer *trainer, const ot_model_description *description);

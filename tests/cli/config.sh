@@ -211,7 +211,7 @@ refuses 1 "training needs one" train mlp.onnxtxt --config less.json --set optimi
 # ---- options that this version refuses, by name ----
 refuses 1 "not supported: options.device.id is \"cuda\", expected \"cpu\"" \
     train --config run.json --set 'options.device.id="cuda"'
-refuses 1 "options.distributed.world_size is 2, expected 1" train --config run.json --set options.distributed.world_size=2 \
+refuses 1 "options.distributed.world_size is 2, found 1 process" train --config run.json --set options.distributed.world_size=2 \
     --set options.distributed.allreduce_post_accumulation=true
 
 # ---- graphs that are saved ----

@@ -16,6 +16,7 @@ import onnxtrain
 from onnxtrain import ORTTrainer, ORTTrainerOptions, SessionOptions, artifacts, optim
 from onnxtrain.api import CheckpointState, Module, Optimizer
 from onnxtrain.distributed import Comm
+from onnxtrain.distributed.checkpoint.state_dict import get_model_state_dict
 
 RATE = 0.1
 WITH_LOSS = TEXT.replace(b"(float[N, 3] x)", b"(float[N, 3] x, int64[N] labels)").replace(
@@ -175,15 +176,21 @@ def modules(comm, folder):
 def trainers(comm, folder):
     parameters, losses = by_formula(3)
     description = {"inputs": [("x", ["N", 3]), ("labels", ["N"])], "outputs": [("loss", [], True), ("y", ["N", 2])]}
-    trainer = ORTTrainer(WITH_LOSS, description, optim.SGDConfig(lr=RATE), options=ORTTrainerOptions({}))
-    for step in range(3):
-        loss, _ = trainer.train_step(*batch(2 * step + comm.rank))
-        near(loss, losses[step][comm.rank], f"the loss of step {step}")
-    state = trainer.state_dict(pytorch_format=True)
-    for name in NAMES:
-        near(state[name], parameters[name], name)
+    ranks = {"world_size": 2, "world_rank": comm.rank, "allreduce_post_accumulation": True}
+    for distributed in ({}, {**ranks, "deepspeed_zero_optimization": {"stage": 1}}):
+        options = ORTTrainerOptions({"distributed": distributed})
+        trainer = ORTTrainer(WITH_LOSS, description, optim.SGDConfig(lr=RATE), options=options)
+        for step in range(3):
+            loss, _ = trainer.train_step(*batch(2 * step + comm.rank))
+            near(loss, losses[step][comm.rank], f"the loss of step {step}")
+        state = get_model_state_dict(trainer)
+        for name in NAMES:
+            near(state[name], parameters[name], name)
+        if not distributed:
+            trainer.save_checkpoint(folder / f"trainer{comm.rank}")
+    raises(ValueError, "world_size is 2, found 1 process", ORTTrainer, WITH_LOSS, description, optim.SGDConfig(),
+           options=ORTTrainerOptions({"distributed": ranks}), comm=Comm("self"))
     trainer.save_as_onnx(folder / f"trainer{comm.rank}.onnx")
-    trainer.save_checkpoint(folder / f"trainer{comm.rank}")
     same((folder / "trainer1.onnx").exists() or (folder / "trainer1").exists(), False, "whether rank 1 writes")
 
 

@@ -17,14 +17,14 @@ from onnxtrain import optim
 
 UNREAD = b"""<ir_version: 8, opset_import: ["" : 17]> net (float[N, 2] x) => (float loss)
 <float[2] w = {1, 2}> { y = MatMul(x, w) loss = ReduceMean<keepdims = 0>(y) }"""
-NO_EFFECT = {"distributed": {"allreduce_post_accumulation": True}}
+NO_EFFECT = {"distributed": {"enable_adasum": True}}
 
 
 class LogTest(unittest.TestCase):
     def test_an_option_without_effect_is_logged_once(self):
         with self.assertLogs("onnxtrain", "DEBUG") as log:
             make(optim.SGDConfig(), NO_EFFECT)
-        found = [r for r in log.records if "allreduce_post_accumulation" in r.getMessage()]
+        found = [r for r in log.records if "enable_adasum" in r.getMessage()]
         self.assertEqual([r.levelno for r in found], [logging.WARNING])
         self.assertIn("has no effect", found[0].getMessage())
 
@@ -38,7 +38,7 @@ class LogTest(unittest.TestCase):
                 thread.start()
             for thread in threads:
                 thread.join()
-        names = {r.threadName for r in log.records if "allreduce_post_accumulation" in r.getMessage()}
+        names = {r.threadName for r in log.records if "enable_adasum" in r.getMessage()}
         self.assertEqual(names, {thread.name for thread in threads})
 
     def test_a_handler_that_fails_does_not_stop_the_library(self):

@@ -102,10 +102,20 @@ class CreationTest(TrainerTest):
     def test_options_that_are_refused_are_named(self):
         for options, text in (
             ({"device": {"id": "cuda"}}, "device.id"),
-            ({"distributed": {"world_size": 2, "allreduce_post_accumulation": True}}, "world_size"),
+            ({"distributed": {"world_size": 2, "horizontal_parallel_size": 2}}, "horizontal_parallel_size"),
         ):
             with self.subTest(text), self.assertRaisesRegex(onnxtrain.Unsupported, text):
                 make(options=options)
+
+    def test_replicas_need_processes(self):
+        for distributed, text in (
+            ({"world_size": 2, "allreduce_post_accumulation": True}, "world_size is 2, found 1 process: mpirun has not"),
+            ({"world_size": 2}, "allreduce_post_accumulation.*must be true for 2 replicas"),
+            ({"world_rank": 1}, "world_rank is 1, expected 0"),
+            ({"local_rank": 1}, "local_rank is 1, expected 0"),
+        ):
+            with self.subTest(text), self.assertRaisesRegex(ValueError, text):
+                make(options={"distributed": distributed})
 
     def test_options_without_effect_change_nothing(self):
         options = {

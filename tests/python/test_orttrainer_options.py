@@ -176,7 +176,7 @@ class OptionsTest(unittest.TestCase):
 
     def test_limits(self):
         for path, good, bad in (
-            (("distributed", "deepspeed_zero_optimization", "stage"), 1, 2),
+            (("distributed", "deepspeed_zero_optimization", "stage"), 3, 4),
             (("_internal_use", "onnx_opset_version"), 12, 15),
             (("graph_transformer", "propagate_cast_ops_config", "level"), -1, -2),
             (("device", "mem_limit"), 2**40, -1),

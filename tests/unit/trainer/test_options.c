@@ -26,7 +26,7 @@ static const struct known {
     {"distributed.pipeline_parallel.sliced_axes", "dict", "{}", 0, 0, false},
     {"distributed.pipeline_parallel.sliced_tensor_names", "list", "[]", 0, 0, false},
     {"distributed.allreduce_post_accumulation", "boolean", "false", 0, 0, false},
-    {"distributed.deepspeed_zero_optimization.stage", "integer", "0", 0, 1, false},
+    {"distributed.deepspeed_zero_optimization.stage", "integer", "0", 0, 3, false},
     {"distributed.enable_adasum", "boolean", "false", 0, 0, false},
     {"lr_scheduler", "dict", "null", 0, 0, true},
     {"mixed_precision.enabled", "boolean", "false", 0, 0, false},
@@ -481,6 +481,12 @@ static void every_option_says_what_it_does(void **state)
 {
     static const char *const honoured[] = {
         "batch.gradient_accumulation_steps",
+        "distributed.world_rank",
+        "distributed.world_size",
+        "distributed.local_rank",
+        "distributed.data_parallel_size",
+        "distributed.allreduce_post_accumulation",
+        "distributed.deepspeed_zero_optimization.stage",
         "lr_scheduler",
         "graph_transformer.attn_dropout_recompute",
         "graph_transformer.gelu_recompute",
@@ -506,10 +512,6 @@ static void every_option_says_what_it_does(void **state)
     };
     static const char *const refused[] = {
         "device.id",
-        "distributed.world_rank",
-        "distributed.world_size",
-        "distributed.local_rank",
-        "distributed.data_parallel_size",
         "distributed.horizontal_parallel_size",
         "distributed.pipeline_parallel.pipeline_parallel_size",
         "distributed.pipeline_parallel.num_pipeline_micro_batches",
@@ -520,8 +522,6 @@ static void every_option_says_what_it_does(void **state)
         "distributed.pipeline_parallel.sliced_schema",
         "distributed.pipeline_parallel.sliced_axes",
         "distributed.pipeline_parallel.sliced_tensor_names",
-        "distributed.allreduce_post_accumulation",
-        "distributed.deepspeed_zero_optimization.stage",
         "distributed.enable_adasum",
         "graph_transformer.propagate_cast_ops_config.strategy",
         "graph_transformer.propagate_cast_ops_config.level",
@@ -582,11 +582,11 @@ static void what_has_no_effect_warns_once_and_what_is_refused_is_named(void **st
     assert_int_equal(ot__count_char(warnings, '\n'), 2);
     options.device_id = "cuda";
     options.world_size = 2;
-    options.allreduce_post_accumulation = 1;
+    options.horizontal_parallel_size = 2;
     assert_int_equal(ot__trainer_options_take(&options, &own), OT_ERR_UNSUPPORTED);
     assert_string_equal(ot_error_message(),
                         "not supported: options.device.id is \"cuda\", expected \"cpu\"; "
-                        "options.distributed.world_size is 2, expected 1");
+                        "options.distributed.horizontal_parallel_size is 2, expected 1");
     ot_set_log(NULL, NULL);
 }
 

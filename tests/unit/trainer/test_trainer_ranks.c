@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trainers over ranks, by their options. Ranks are threads.
+#include "trainer_fixture.h"
+
+#include <math.h>
+
+#include "unit/dist/ranks.h"
+
+enum { N_RANKS = 2, N_STEPS = 3 };
+static const double learning_rate = 0.25;
+
+static ot_trainer_options of_replicas(int64_t n)
+{
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+
+    options.world_size = n;
+    options.allreduce_post_accumulation = 1;
+    return options;
+}
+
+// `comm` NULL: it gets no communicator.
+static ot_status make(const ot_model *model, ot_comm *comm, ot_trainer_options *options,
+                      ot_trainer **out)
+{
+    ot_optimizer_options sgd = OT_OPTIMIZER_OPTIONS_INIT;
+    ot_parallel_options parallel = OT_PARALLEL_OPTIONS_INIT;
+    ot_session_options session = OT_SESSION_OPTIONS_INIT;
+
+    parallel.comm = comm;
+    session.parallel = &parallel;
+    session.n_threads = 1;
+    options->session = &session;
+    sgd.name = "SGDOptimizerV2";
+    sgd.lr = learning_rate;
+    return ot_trainer_create(model, &linear_description, &sgd, options, out);
+}
+
+// ---- training ----
+
+static ot_status step_of_rank(ot_trainer *trainer, int64_t seed)
+{
+    float x[N_ROWS * N_IN], t[N_ROWS];
+    ot_tensor *outputs[2] = {NULL, NULL}, *inputs[2] = {NULL, NULL};
+    ot_status st;
+
+    batch_of(seed, x, t);
+    st = ot_tensor_wrap(OT_F32, &OT_SHAPE(N_ROWS), t, sizeof t, &inputs[0]);
+    OT_THEN(st, ot_tensor_wrap(OT_F32, &OT_SHAPE(N_ROWS, N_IN), x, sizeof x, &inputs[1]));
+    OT_THEN(st, ot_trainer_train_step(trainer, (const ot_tensor *const *)inputs, 2, outputs, 2));
+    for (int i = 0; i < 2; i++) {
+        ot_tensor_destroy(inputs[i]);
+        ot_tensor_destroy(outputs[i]);
+    }
+    return st;
+}
+
+typedef struct training {
+    const ot_model *model;
+    int64_t zero_stage;
+    float found[N_RANKS][N_IN + 1];
+    int64_t said[N_RANKS][3]; // rank, size, replicas in the state
+} training;
+
+static ot_status read_options(ot_trainer *trainer, int64_t said[3])
+{
+    static const char *const names[] = {"world_rank", "world_size", "data_parallel_size"};
+    ot_dict *state = NULL, *options = NULL;
+    ot_status st = ot_trainer_get_state(trainer, OT_STATE_OPTIONS, &state);
+
+    OT_THEN(st, ot_dict_get_dict(state, "trainer_options", &options));
+    for (size_t i = 0; i < OT_COUNT(names); i++)
+        OT_THEN(st, ot_dict_get_int(options, names[i], &said[i]));
+    ot_dict_destroy(state);
+    return st;
+}
+
+static void train_rank(ot_comm *comm, void *context)
+{
+    training *t = context;
+    const int rank = ot_comm_rank(comm);
+    ot_trainer_options options = of_replicas(N_RANKS);
+    ot_trainer *trainer = NULL;
+
+    options.world_rank = options.local_rank = rank;
+    options.zero_stage = t->zero_stage;
+    RANK_MUST(make(t->model, comm, &options, &trainer));
+    if (trainer == NULL)
+        return;
+    for (int i = 0; i < N_STEPS; i++)
+        RANK_MUST(step_of_rank(trainer, N_RANKS * i + rank));
+    RANK_MUST(ot_session_get_parameters(ot_trainer_session(trainer), OT_PARAMETERS_ALL,
+                                        t->found[rank], N_IN + 1));
+    if (t->zero_stage == 0) // else it is cut
+        RANK_MUST(read_options(trainer, t->said[rank]));
+    ot_trainer_destroy(trainer);
+}
+
+static void updates_are_those_of_the_batches_of_all_ranks(void **state)
+{
+    ot_model *model = linear_model();
+    hand h = hand_begin();
+    float x[N_ROWS * N_IN], t[N_ROWS];
+
+    (void)state;
+    for (int64_t i = 0; i < N_STEPS; i++) {
+        for (int64_t rank = 0; rank < N_RANKS; rank++) {
+            batch_of(N_RANKS * i + rank, x, t);
+            hand_add(&h, x, t);
+        }
+        hand_update(&h, learning_rate);
+    }
+    for (int stage = 0; stage < 2; stage++) {
+        training run = {.model = model, .zero_stage = stage};
+
+        run_ranks(N_RANKS, train_rank, &run);
+        for (int rank = 0; rank < N_RANKS; rank++) {
+            for (int i = 0; i < N_IN; i++)
+                assert_float_equal(run.found[rank][i], h.w[i], 2e-6);
+            assert_float_equal(run.found[rank][N_IN], h.b, 2e-6);
+            assert_int_equal(run.said[rank][0], stage == 0 ? rank : 0);
+            assert_int_equal(run.said[rank][1], stage == 0 ? N_RANKS : 0);
+            assert_int_equal(run.said[rank][2], stage == 0 ? N_RANKS : 0);
+        }
+    }
+    ot_model_destroy(model);
+}
+
+// ---- what does not fit ----
+
+typedef struct refusal {
+    const ot_model *model;
+    int64_t world_size, world_rank, local_rank, adasum; // ranks: of rank 1
+    ot_status status;
+    const char *text;
+} refusal;
+
+static void be_refused(ot_comm *comm, void *context)
+{
+    const refusal *r = context;
+    ot_trainer_options options = of_replicas(r->world_size);
+    ot_trainer *trainer = NULL;
+    ot_status st;
+
+    options.enable_adasum = (int)r->adasum;
+    if (ot_comm_rank(comm) == 1) {
+        options.world_rank = r->world_rank;
+        options.local_rank = r->local_rank;
+    }
+    st = make(r->model, comm, &options, &trainer);
+    RANK_CHECK(st == r->status, "%s: %s", ot_status_name(st), ot_error_message());
+    RANK_CHECK(strstr(ot_error_message(), r->text) != NULL, "%s", ot_error_message());
+    ot_trainer_destroy(trainer);
+    RANK_MUST(ot_comm_barrier(comm));
+}
+
+static void what_does_not_fit_the_communicator_is_refused_on_all_ranks(void **state)
+{
+    ot_model *model = linear_model();
+    refusal cases[] = {
+        {model, 4, 0, 0, 0, OT_ERR_INVALID, "distributed.world_size is 4, found 2 processes"},
+        {model, 2, 3, 0, 0, OT_ERR_INVALID,
+         "rank 1: options.distributed.world_rank is 3, expected 1"},
+        {model, 1, 0, 5, 0, OT_ERR_INVALID,
+         "rank 1: options.distributed.local_rank is 5, expected 1"},
+        {model, 1, 0, 0, 1, OT_ERR_UNSUPPORTED,
+         "distributed.enable_adasum is true, expected false for 2 processes"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(cases); i++)
+        run_ranks(N_RANKS, be_refused, &cases[i]);
+    ot_model_destroy(model);
+}
+
+static void a_process_that_is_alone_is_no_replica(void **state)
+{
+    ot_model *model = linear_model();
+    ot_trainer_options options = of_replicas(2);
+    ot_trainer *trainer;
+
+    (void)state;
+    assert_int_equal(make(model, NULL, &options, &trainer), OT_ERR_INVALID);
+    assert_string_equal(ot_error_message(), "options.distributed.world_size is 2, found 1 process: "
+                                            "mpirun has not started this one");
+    options.world_size = 1;
+    options.world_rank = 1;
+    assert_int_equal(make(model, NULL, &options, &trainer), OT_ERR_INVALID);
+    assert_string_equal(ot_error_message(), "options.distributed.world_rank is 1, expected 0");
+    options.world_rank = 0;
+    options.data_parallel_size = 1;
+    options.zero_stage = 1;
+    assert_int_equal(make(model, NULL, &options, &trainer), OT_OK);
+    ot_trainer_destroy(trainer);
+    ot_model_destroy(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(updates_are_those_of_the_batches_of_all_ranks),
+        cmocka_unit_test(what_does_not_fit_the_communicator_is_refused_on_all_ranks),
+        cmocka_unit_test(a_process_that_is_alone_is_no_replica),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
