@@ -1,42 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long processes take to agree and to sum, beside MPI_Allreduce of the same MPI, in turn.
+"""Sums and training over processes, for every MPI that the build has found.
 
-    ./dev bench dist [--ranks 2] [--rounds 100] [--out bench/RESULTS.md]
+    ./dev bench dist [--only sums,train,state,overlap] [--models encoder,gpt,resnet18] [--python PYTHON] [--ranks 2] [--out bench/RESULTS.md]
 
-For every MPI that the build has found. Times are medians and the least, in microseconds, of the slowest rank; the ratio is that of
-throughputs, so that above 1 ours is faster. Every rank wants a core of its own. With --out the table replaces its section of that file.
+sums     agreement, and sums from 16 KiB to 32 MiB beside MPI_Allreduce of the same MPI, in turn: medians and the least, in
+         microseconds, of the slowest rank; the ratio is that of throughputs, so that above 1 ours is faster; --rounds of each
+train    steps of --ranks processes with a thread each, which are bound to a core, and of one process with as many threads, on
+         the same batch; PyTorch's DDP over gloo likewise, if --python has torch; --repeats processes of each, in turn
+state    bytes that a rank sends for an update against (D - 1) / D x 2 x 4 of an element, and what it keeps, less the plan, against
+         16 or 8 + 8 / D bytes of an element, by zero and micro-batches
+overlap  two ranks, over a network that is modelled such that sums take half the backward pass: how much of them the backward
+         pass hides, but for the last bucket, --repeats in turn
+
+Every rank wants a core of its own. With --out a table replaces its section of that file.
 """
 
 import argparse
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import models
 from results import replace_section
-from run import processor
+from run import model_files, processor
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TITLE = "Sums over processes"
-HEAD = ["| MPI | ranks | what | ours, median / least, us | MPI_Allreduce, median / least, us | ratio, median / least |", "|---" * 6 + "|"]
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.path.join(os.path.dirname(HERE), "build", "release")
+PARTS = ["sums", "train", "state", "overlap"]
+TITLES = {"sums": "Sums over processes", "train": "Training over processes", "state": "What processes send and keep",
+          "overlap": "Sums that the backward pass hides"}
+HEADS = {
+    "sums": ["MPI", "ranks", "what", "ours, median / least, us", "MPI_Allreduce, median / least, us", "ratio, median / least"],
+    "train": ["model", "program", "one process, median / least, ms", "processes, median / least, ms", "ratio, median / least"],
+    "state": ["model", "ranks", "zero", "micro-batches", "sent, MB", "must, MB", "above it", "kept, MB", "elements, MB", "beyond them, MB"],
+    "overlap": ["model", "forward, ms", "backward, ms", "step, ms", "sums behind it, ms", "sums within it, ms", "sums, ms", "last bucket, ms", "hidden"],
+}
+STAGES = [0, 1]  # of ZeRO
 
 
-def measure(mpi, ranks, rounds):
-    build = os.path.join(ROOT, "build", "release")
-    launcher = "mpirun" if mpi == "mpi" else f"mpirun.{mpi}"
-    environment = dict(os.environ, OMP_NUM_THREADS="1", OT_COMM_PLUGIN=os.path.join(build, "mpi", mpi, "libonnxtrain_mpi.so"),
-                       OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    command = [launcher, "-bind-to" if mpi == "mpich" else "--bind-to", "core", "-n", str(ranks), os.path.join(build, "bench", "bench_dist"),
-               os.path.join(build, "bench", f"libbench_{mpi}.so"), str(rounds)]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def table_head(part):
+    return ["| " + " | ".join(HEADS[part]) + " |", "|---" * len(HEADS[part]) + "|"]
+
+
+def run_program(command, **environment):
+    """The JSON objects that it prints, one a line."""
+    done = subprocess.run(command, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit(f"bench: {' '.join(command)}: {done.stderr.strip() or f'exit status {done.returncode}'}")
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-def row(mpi, ranks, found):
+def run_job(mpi, ranks, command):
+    launcher = "mpirun" if mpi == "mpi" else f"mpirun.{mpi}"
+    return run_program([launcher, "-bind-to" if mpi == "mpich" else "--bind-to", "core", "-n", str(ranks), *map(str, command)],
+                       OMP_NUM_THREADS="1", OT_COMM_PLUGIN=os.path.join(BUILD, "mpi", mpi, "libonnxtrain_mpi.so"),
+                       OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+
+def program(name):
+    return os.path.join(BUILD, "bench", name)
+
+
+# ---- sums ----
+
+
+def sums_row(mpi, ranks, found):
     if "agree" in found:
         return f"| {mpi} | {ranks} | agree | {found['agree'][0]:.1f} / {found['agree'][1]:.1f} | | |"
     ours, theirs = found["ours"], found["mpi"]
@@ -44,23 +77,131 @@ def row(mpi, ranks, found):
             f"| {theirs[0] / ours[0]:.2f} / {theirs[1] / ours[1]:.2f} |")
 
 
+def sums(options, mpis):
+    for mpi in mpis:
+        for found in run_job(mpi, options.ranks, [program("bench_dist"), program(f"libbench_{mpi}.so"), options.rounds]):
+            yield sums_row(mpi, options.ranks, found)
+
+
+# ---- training ----
+
+
+def train_command(path, name, threads, steps, accumulation=1, zero=0):
+    p = models.problem(name)
+    return [program("bench_ranks"), "train", path, threads, steps, p.rows, p.class_axis, p.vocabulary, accumulation, zero]
+
+
+def run_ddp(python, name, threads, steps, ranks):
+    """All ranks; they choose their cores."""
+    with tempfile.TemporaryDirectory() as folder:
+        commands = [[python, os.path.join(HERE, "step_ddp.py"), name, *map(str, (threads, steps, ranks, rank)), os.path.join(folder, "meet")]
+                    for rank in range(ranks)]
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+        running = [subprocess.Popen(c, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for c in commands]
+        outcomes = [p.communicate() for p in running]
+        for p, (_, messages) in zip(running, outcomes):
+            if p.returncode != 0:
+                sys.exit(f"bench: DDP, {name}: {(messages.strip().splitlines() or ['no message'])[-1]}")
+    return json.loads(outcomes[0][0].splitlines()[-1])
+
+
+def train_row(name, who, runs, warm_up):
+    """runs: for one process and for several, lists of what each process has printed."""
+    times = [[run["ms"][warm_up:] for run in way] for way in runs]
+    medians = [statistics.median(statistics.median(t) for t in way) for way in times]
+    least = [min(min(t) for t in way) for way in times]
+    return (f"| {name} | {who} | {medians[0]:.1f} / {least[0]:.1f} | {medians[1]:.1f} / {least[1]:.1f} "
+            f"| {medians[1] / medians[0]:.2f} / {least[1] / least[0]:.2f} |")
+
+
+def train(options, mpis):
+    for name in options.models:
+        p = models.problem(name)
+        steps, path = p.steps + p.warm_up, options.paths[name]
+        runs = {who: ([], []) for who in [*mpis, *(["DDP"] if options.python else [])]}
+        for _ in range(options.repeats):
+            for who, (alone, together) in runs.items():
+                if who == "DDP":
+                    alone.append(run_ddp(options.python, name, options.ranks, steps, 1))
+                    together.append(run_ddp(options.python, name, 1, steps, options.ranks))
+                else:
+                    command = list(map(str, train_command(path, name, options.ranks, steps)))
+                    alone += run_program(command, OMP_NUM_THREADS=str(options.ranks))
+                    together += run_job(who, options.ranks, train_command(path, name, 1, steps))
+        for who, found in runs.items():
+            yield train_row(name, who if who == "DDP" else f"onnxtrain, {who}", found, p.warm_up)
+
+
+# ---- what is sent and kept ----
+
+
+def must_send(zero, accumulation):
+    """Times that (D - 1) / D of all elements are sent for an update."""
+    return (2, 2, accumulation + 1, 3 * accumulation)[zero]
+
+
+def must_keep(zero, ranks):
+    """Bytes of an element: its value, its gradient, two moments, in f32."""
+    return (16, 8 + 8 / ranks, 4 + 12 / ranks, 16 / ranks)[zero]
+
+
+def state(options, mpis):
+    for name in options.models:
+        for zero in STAGES:
+            for accumulation in (1, 3):
+                found = run_job(mpis[0], options.ranks, train_command(options.paths[name], name, 1, 3, accumulation, zero))[0]
+                n, ranks = found["elements"], options.ranks
+                sent, wanted = found["sent"], (ranks - 1) / ranks * must_send(zero, accumulation) * 4 * n
+                kept, least = found["held"] - found["plan"], must_keep(zero, ranks) * n
+                yield (f"| {name} | {ranks} | {zero} | {accumulation} | {sent / 1e6:.3f} | {wanted / 1e6:.3f} | {100 * (sent / wanted - 1):+.3f} % "
+                       f"| {kept / 1e6:.2f} | {least / 1e6:.2f} | {(kept - least) / 1e6:+.2f} |")
+
+
+# ---- overlap ----
+
+
+def overlap(options, _):
+    for name in options.models:
+        p = models.problem(name)
+        command = [program("bench_ranks"), "overlap", options.paths[name], options.repeats * 3, p.rows, p.class_axis, p.vocabulary]
+        t = run_program(list(map(str, command)), OMP_NUM_THREADS="1")[0]
+        hidden = (t["behind"] - t["within"]) / (t["behind"] - t["quick"] - t["last"])
+        backward = t["quick"] - t["update"] - t["forward"]
+        yield (f"| {name} | {t['forward']:.1f} | {backward:.1f} | {t['quick']:.1f} | {t['behind']:.1f} | {t['within']:.1f} | {t['sums']:.1f} | {t['last']:.1f} "
+               f"| {100 * hidden:.0f} % |")
+
+
 def main():
-    parser = argparse.ArgumentParser(prog="./dev bench dist")
+    parser = argparse.ArgumentParser(prog="./dev bench dist", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default=",".join(PARTS))
+    parser.add_argument("--models", default="encoder,gpt,resnet18")
+    parser.add_argument("--python", help="one that has torch: is PyTorch's side, and exports models that are not there")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--work", default="build/bench")
     parser.add_argument("--out")
     options = parser.parse_args()
-    folder = os.path.join(ROOT, "build", "release", "bench")
-    names = sorted(m.group(1) for m in (re.fullmatch(r"libbench_(\w+)\.so", name) for name in os.listdir(folder)) if m)
-    if not names:
+    parts, options.models = options.only.split(","), options.models.split(",")
+    for part in parts:
+        if part not in PARTS:
+            parser.error(f"--only: '{part}' is none of {', '.join(PARTS)}")
+    for name in options.models:
+        if name not in models.NAMES:
+            parser.error(f"--models: '{name}' is none of {', '.join(models.NAMES)}")
+    mpis = sorted(m.group(1) for m in (re.fullmatch(r"libbench_(\w+)\.so", name) for name in os.listdir(program(""))) if m)
+    if not mpis and parts != ["overlap"]:
         sys.exit("bench: the build has found no MPI (Debian: libopenmpi-dev openmpi-bin)")
-    lines = list(HEAD)
-    for mpi in names:
-        lines += [row(mpi, options.ranks, found) for found in measure(mpi, options.ranks, options.rounds)]
-    print("\n".join(lines))
-    if options.out:
-        load = os.getloadavg()[0]
-        replace_section(options.out, TITLE, [f"`./dev bench dist`; {processor()}; load {load:.1f} at the end.", "", *lines])
+    options.paths = model_files(options.models, options.work, options.python) if parts != ["sums"] else {}
+    for part in parts:
+        lines = table_head(part)
+        print(f"\n{TITLES[part]}\n\n" + "\n".join(lines), flush=True)
+        for line in {"sums": sums, "train": train, "state": state, "overlap": overlap}[part](options, mpis):
+            lines.append(line)
+            print(line, flush=True)
+        if options.out:
+            said = f"`./dev bench dist --only {part}`; {processor()}; load {os.getloadavg()[0]:.1f} at the end."
+            replace_section(options.out, TITLES[part], [said, "", *lines])
 
 
 if __name__ == "__main__":

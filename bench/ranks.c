@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training steps over ranks, for bench/dist.py:
+//
+//   [mpirun -n N] bench_ranks train MODEL THREADS STEPS ROWS CLASS_AXIS VOCABULARY ACCUMULATION
+//   ZERO bench_ranks overlap MODEL ROUNDS ROWS CLASS_AXIS VOCABULARY
+//
+// MODEL is as bench_step takes it, ROWS those of a batch of all ranks. `train` prints, as JSON:
+// milliseconds of every step (the update of one behind ACCUMULATION train steps), elements that
+// train, bytes that ranks send for an update, and bytes on rank 0: that the library holds after the
+// steps, of them those of the largest plan, and the most that it has held.
+//
+// `overlap`: two ranks that are threads, over a network that is modelled such that the sums of the
+// gradients alone take half the backward pass. Milliseconds of steps without that network, with
+// sums behind the backward pass, and with sums that begin within it; each is the median of ROUNDS
+// in turn.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "problem.h"
+#include "session/ranks.h"
+
+enum { N_INPUTS = 2, HEADER = 64, ROUNDS_MAX = 1000 };
+
+// ---- an allocator that counts ----
+
+static _Atomic size_t now_held, most_held;
+
+static void *counting_reallocate(void *context, void *block, size_t n_bytes)
+{
+    char *start = block == NULL ? NULL : (char *)block - HEADER;
+    size_t before = 0, after, most = atomic_load(&most_held);
+
+    (void)context;
+    if (start != NULL)
+        memcpy(&before, start, sizeof before);
+    start = realloc(start, n_bytes + HEADER);
+    if (start == NULL)
+        return NULL;
+    memcpy(start, &n_bytes, sizeof n_bytes);
+    after = atomic_fetch_add(&now_held, n_bytes - before) + n_bytes - before;
+    while (most < after && !atomic_compare_exchange_weak(&most_held, &most, after))
+        ;
+    return start + HEADER;
+}
+
+static void counting_release(void *context, void *block)
+{
+    char *start = (char *)block - HEADER;
+    size_t n_bytes;
+
+    (void)context;
+    memcpy(&n_bytes, start, sizeof n_bytes);
+    atomic_fetch_sub(&now_held, n_bytes);
+    free(start);
+}
+
+// ---- what is trained ----
+
+typedef struct problem {
+    const char *path;
+    int n_threads, class_axis, zero;
+    int64_t rows, vocabulary, accumulation;
+} problem;
+
+typedef struct training {
+    ot_artifacts *artifacts;
+    ot_session *session;
+    ot_tensor *inputs[N_INPUTS];
+} training;
+
+static training make_training(const problem *p, ot_comm *comm)
+{
+    const int64_t rank = ot_comm_rank(comm), n = ot_comm_world_size(comm);
+    const ot_hyper mode = {"adam_mode", 0};
+    ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
+    ot_artifacts_options how = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    ot_parallel_options parallel = OT_PARALLEL_OPTIONS_INIT;
+    training t;
+    ot_model *model;
+    ot_dtype dtype;
+    ot_shape scores;
+
+    loss.class_axis = p->class_axis;
+    how.losses = &loss;
+    how.n_losses = 1;
+    how.optimizer = &optimizer;
+    optimizer.hyper = &mode;
+    optimizer.n_hyper = 1;
+    parallel.comm = comm;
+    parallel.zero = p->zero;
+    options.parallel = &parallel;
+    options.n_threads = p->n_threads;
+    must(ot_model_load(p->path, NULL, &model));
+    must(ot_model_value_info(model, ot_model_output_name(model, 0), &dtype, &scores));
+    must(ot_artifacts_generate(model, &how, &t.artifacts));
+    ot_model_destroy(model);
+    must(ot_session_create_from_artifacts(t.artifacts, &options, &t.session));
+    make_inputs(t.session, &scores, p->class_axis, p->rows * (rank + 1) / n - p->rows * rank / n,
+                p->vocabulary, t.inputs);
+    return t;
+}
+
+static void drop_training(training *t)
+{
+    ot_tensor_destroy(t->inputs[0]);
+    ot_tensor_destroy(t->inputs[1]);
+    ot_session_destroy(t->session);
+    ot_artifacts_destroy(t->artifacts);
+}
+
+static int64_t count_trained(const ot_session *session)
+{
+    return ot_session_parameters_size(session, OT_PARAMETERS_TRAINABLE);
+}
+
+// ---- steps over processes ----
+
+static void train(const problem *p, int n_steps)
+{
+    const ot_allocator allocator = {counting_reallocate, counting_release, NULL};
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    ot_comm_counters before = OT_COMM_COUNTERS_INIT, after = OT_COMM_COUNTERS_INIT;
+    ot_tensor *loss = NULL;
+    ot_trainer *trainer;
+    ot_comm *comm;
+    training t;
+    double sent;
+    bool speaks;
+
+    ot_set_allocator(&allocator);
+    must(ot_comm_open("auto", NULL, &comm));
+    speaks = ot_comm_rank(comm) == 0;
+    t = make_training(p, comm);
+    options.gradient_accumulation_steps = p->accumulation;
+    must(ot_trainer_create_from_session(t.session, NULL, &options, &trainer));
+    if (speaks)
+        printf("{\"ms\": [");
+    for (int step = 0; step < n_steps; step++) {
+        const double began = seconds();
+
+        if (step == 1) // from then on all is where it stays
+            must(ot_comm_get_counters(comm, &before));
+        for (int64_t k = 0; k < p->accumulation; k++)
+            must(ot_trainer_train_step(trainer, (const ot_tensor *const *)t.inputs, N_INPUTS, &loss,
+                                       1));
+        if (speaks)
+            printf("%s%.4f", step ? ", " : "", (seconds() - began) * 1e3);
+    }
+    must(ot_comm_get_counters(comm, &after));
+    sent = (double)(after.bytes_sent - before.bytes_sent) / (n_steps - 1);
+    must(ot_comm_all_reduce(comm, OT_COMM_SUM, OT_F64, &sent, 1));
+    if (speaks)
+        printf("], \"elements\": %" PRId64 ", \"sent\": %.1f, \"held\": %zu, \"plan\": %zu, "
+               "\"most\": %zu}\n",
+               count_trained(t.session), sent / ot_comm_world_size(comm), atomic_load(&now_held),
+               ot_session_plan_bytes(t.session), atomic_load(&most_held));
+    ot_tensor_destroy(loss);
+    ot_trainer_destroy(trainer);
+    drop_training(&t);
+    ot_comm_destroy(comm);
+}
+
+// ---- overlap ----
+
+enum { N_RANKS = 2, EVAL = 0, QUICK, BEHIND, WITHIN, UPDATE, N_WAYS }; // UPDATE: of QUICK
+
+typedef struct overlap {
+    problem p;
+    int n_rounds;
+    ot_transport quick[N_RANKS], slow[N_RANKS]; // of the second network
+    pthread_barrier_t barrier;
+    double seconds_per_byte;
+    double ms[N_WAYS];
+    double bytes, last_bytes; // that a rank sends for all sums, and for those of the last bucket
+} overlap;
+
+typedef struct overlap_rank {
+    overlap *o;
+    int rank;
+} overlap_rank;
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+// One step of a way, by both ranks at once; *update: the part of its update.
+static double time_step(overlap *o, training *t, int way, double *update)
+{
+    ot_tensor *loss = NULL;
+    double began, trained;
+
+    pthread_barrier_wait(&o->barrier);
+    began = seconds();
+    if (way == EVAL) {
+        must(ot_session_eval_step(t->session, (const ot_tensor *const *)t->inputs, N_INPUTS, &loss,
+                                  1));
+    } else {
+        ot_session_reset_gradients(t->session);
+        if (way != BEHIND)
+            ot__session_set_last(t->session);
+        must(ot_session_train_step(t->session, (const ot_tensor *const *)t->inputs, N_INPUTS, &loss,
+                                   1));
+        trained = seconds();
+        must(ot_session_update(t->session, 1, NULL));
+        *update = (seconds() - trained) * 1e3;
+    }
+    ot_tensor_destroy(loss);
+    pthread_barrier_wait(&o->barrier);
+    return (seconds() - began) * 1e3;
+}
+
+static void time_ways(overlap *o, int rank, training *quick, training *slow, int last)
+{
+    static double ms[N_RANKS][N_WAYS][ROUNDS_MAX];
+
+    for (int round = -1; round < o->n_rounds; round++) // the first one warms up
+        for (int way = EVAL; way <= last; way++) {
+            training *t = way >= BEHIND ? slow : quick;
+            double update = 0;
+
+            ms[rank][way][OT_MAX(round, 0)] = time_step(o, t, way, &update);
+            if (way == QUICK)
+                ms[rank][UPDATE][OT_MAX(round, 0)] = update;
+        }
+    for (int way = 0; way < N_WAYS; way++) {
+        qsort(ms[rank][way], (size_t)o->n_rounds, sizeof(double), compare);
+        if (rank == 0)
+            o->ms[way] = ms[rank][way][o->n_rounds / 2];
+    }
+}
+
+static double bytes_of_sum(int64_t n_elements)
+{
+    return 2.0 * (N_RANKS - 1) / N_RANKS * (double)n_elements * sizeof(float);
+}
+
+static void measure_buckets(overlap *o, const ot_session *session)
+{
+    const struct ot__ranks *ranks = session->ranks;
+
+    for (int k = 0; k < ranks->n_buckets; k++)
+        o->bytes += bytes_of_sum(ranks->buckets[k].n_elements);
+    o->last_bytes = bytes_of_sum(ranks->buckets[ranks->n_buckets - 1].n_elements);
+}
+
+static void *run_overlap_rank(void *argument)
+{
+    const overlap_rank *r = argument;
+    overlap *o = r->o;
+    ot_comm *quick, *slow;
+    training t, u;
+
+    must(ot_comm_create(&o->quick[r->rank], NULL, &quick));
+    t = make_training(&o->p, quick);
+    time_ways(o, r->rank, &t, NULL, QUICK);
+    pthread_barrier_wait(&o->barrier);
+    if (r->rank == 0) {
+        const double backward = o->ms[QUICK] - o->ms[UPDATE] - o->ms[EVAL];
+
+        measure_buckets(o, t.session);
+        o->seconds_per_byte = backward / 1e3 / 2 / o->bytes;
+        must(ot__threads_open(
+            N_RANKS, &(ot__network){.seconds_per_byte = o->seconds_per_byte, .slow_rank = -1},
+            o->slow));
+    }
+    pthread_barrier_wait(&o->barrier);
+    must(ot_comm_create(&o->slow[r->rank], NULL, &slow));
+    u = make_training(&o->p, slow);
+    time_ways(o, r->rank, &t, &u, WITHIN);
+    drop_training(&t);
+    drop_training(&u);
+    ot_comm_destroy(quick);
+    ot_comm_destroy(slow);
+    return NULL;
+}
+
+static void measure_overlap(const problem *p, int n_rounds)
+{
+    overlap o = {.p = *p, .n_rounds = n_rounds};
+    overlap_rank ranks[N_RANKS];
+    pthread_t threads[N_RANKS];
+
+    must(ot__threads_open(N_RANKS, NULL, o.quick));
+    pthread_barrier_init(&o.barrier, NULL, N_RANKS);
+    for (int i = 0; i < N_RANKS; i++) {
+        ranks[i] = (overlap_rank){&o, i};
+        pthread_create(&threads[i], NULL, run_overlap_rank, &ranks[i]);
+    }
+    for (int i = 0; i < N_RANKS; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&o.barrier);
+    printf("{\"forward\": %.4f, \"update\": %.4f, \"quick\": %.4f, \"behind\": %.4f, \"within\": "
+           "%.4f, "
+           "\"sums\": %.4f, \"last\": %.4f}\n",
+           o.ms[EVAL], o.ms[UPDATE], o.ms[QUICK], o.ms[BEHIND], o.ms[WITHIN],
+           o.bytes * o.seconds_per_byte * 1e3, o.last_bytes * o.seconds_per_byte * 1e3);
+}
+
+int main(int argc, char **argv)
+{
+    problem p = {.n_threads = 1, .accumulation = 1};
+
+    if (argc == 10 && strcmp(argv[1], "train") == 0) {
+        p.path = argv[2];
+        p.n_threads = atoi(argv[3]);
+        p.rows = atoi(argv[5]);
+        p.class_axis = atoi(argv[6]);
+        p.vocabulary = atoi(argv[7]);
+        p.accumulation = atoi(argv[8]);
+        p.zero = atoi(argv[9]);
+        train(&p, OT_MAX(atoi(argv[4]), 2));
+        return 0;
+    }
+    if (argc == 7 && strcmp(argv[1], "overlap") == 0) {
+        p.path = argv[2];
+        p.rows = atoi(argv[4]);
+        p.class_axis = atoi(argv[5]);
+        p.vocabulary = atoi(argv[6]);
+        measure_overlap(&p, OT_MIN(OT_MAX(atoi(argv[3]), 1), (int)ROUNDS_MAX));
+        return 0;
+    }
+    fprintf(stderr, "usage: bench_ranks train|overlap MODEL ...\n");
+    return 2;
+}
