@@ -19,10 +19,10 @@ static ot_trainer_options of_replicas(int64_t n)
 }
 
 // `comm` NULL: it gets no communicator.
-static ot_status make(const ot_model *model, ot_comm *comm, ot_trainer_options *options,
-                      ot_trainer **out)
+static ot_status make_by(const char *rule, const ot_model *model, ot_comm *comm,
+                         ot_trainer_options *options, ot_trainer **out)
 {
-    ot_optimizer_options sgd = OT_OPTIMIZER_OPTIONS_INIT;
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     ot_parallel_options parallel = OT_PARALLEL_OPTIONS_INIT;
     ot_session_options session = OT_SESSION_OPTIONS_INIT;
 
@@ -30,9 +30,15 @@ static ot_status make(const ot_model *model, ot_comm *comm, ot_trainer_options *
     session.parallel = &parallel;
     session.n_threads = 1;
     options->session = &session;
-    sgd.name = "SGDOptimizerV2";
-    sgd.lr = learning_rate;
-    return ot_trainer_create(model, &linear_description, &sgd, options, out);
+    optimizer.name = rule;
+    optimizer.lr = learning_rate;
+    return ot_trainer_create(model, &linear_description, &optimizer, options, out);
+}
+
+static ot_status make(const ot_model *model, ot_comm *comm, ot_trainer_options *options,
+                      ot_trainer **out)
+{
+    return make_by("SGDOptimizerV2", model, comm, options, out);
 }
 
 // ---- training ----
@@ -125,6 +131,39 @@ static void updates_are_those_of_the_batches_of_all_ranks(void **state)
     ot_model_destroy(model);
 }
 
+static void give_and_take(ot_comm *comm, void *context)
+{
+    ot_trainer_options options = of_replicas(N_RANKS);
+    ot_state_dict_options how = OT_STATE_DICT_OPTIONS_INIT;
+    ot_trainer *trainer = NULL;
+    ot_dict *state = NULL, *in = NULL;
+    const ot_tensor *moment = NULL;
+
+    options.zero_stage = 1;
+    RANK_MUST(make_by("AdamOptimizer", context, comm, &options, &trainer));
+    if (trainer == NULL)
+        return;
+    RANK_MUST(ot_trainer_get_shards(trainer, OT_STATE_OPTIMIZER, &how, &state));
+    RANK_MUST(ot_dict_get_dict(state, "optim", &in));
+    RANK_MUST(ot_dict_get_dict(in, "state", &in));
+    RANK_MUST(ot_dict_get_dict(in, "w", &in));
+    RANK_MUST(ot_dict_get_tensor(in, "exp_avg", &moment));
+    RANK_CHECK(moment != NULL && ot_tensor_count(moment) == N_IN, "no whole moment");
+    RANK_MUST(ot_trainer_set_shards(trainer, OT_STATE_OPTIMIZER, state, &how, NULL));
+    RANK_MUST(step_of_rank(trainer, 1));
+    ot_dict_destroy(state);
+    ot_trainer_destroy(trainer);
+}
+
+static void before_the_first_update_moments_are_whole(void **state)
+{
+    ot_model *model = linear_model();
+
+    (void)state;
+    run_ranks(N_RANKS, give_and_take, model);
+    ot_model_destroy(model);
+}
+
 // ---- what does not fit ----
 
 typedef struct refusal {
@@ -198,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(updates_are_those_of_the_batches_of_all_ranks),
+        cmocka_unit_test(before_the_first_update_moments_are_whole),
         cmocka_unit_test(what_does_not_fit_the_communicator_is_refused_on_all_ranks),
         cmocka_unit_test(a_process_that_is_alone_is_no_replica),
     };
