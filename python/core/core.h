@@ -219,6 +219,8 @@ PyObject *core_session_load_shards(PyObject *self, PyObject *args);
 PyObject *core_trainer_get_shards(PyObject *self, PyObject *args);
 PyObject *core_trainer_set_shards(PyObject *self, PyObject *args);
 PyObject *core_shards_new(const ot_shards *shards, PyObject *owner);
+// A state, whose tensors are views of the objects' memory; NULL with an exception.
+ot_dict *core_state_take(PyObject *state);
 PyObject *core_trainer_save_as_onnx(PyObject *self, PyObject *args);
 // comm.c: the communicator, or NULL with an exception.
 ot_comm *core_comm_get(comm_object *comm);

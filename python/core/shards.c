@@ -163,6 +163,18 @@ static int take_item(PyObject *value, const char *name, ot_dict *to)
     return -1;
 }
 
+ot_dict *core_state_take(PyObject *state)
+{
+    ot_dict *dict;
+
+    if (failed(ot_dict_create(&dict)))
+        return NULL;
+    if (core_dict_take_pairs(state, dict, take_item) == 0)
+        return dict;
+    ot_dict_destroy(dict);
+    return NULL;
+}
+
 // ---- parts to Python ----
 
 static PyObject *part_out(const ot_box *box, const ot_tensor *part, PyObject *owner)
@@ -346,18 +358,15 @@ static PyObject *set_taken(state_owner *owner, const shards_call *call, const ot
 static PyObject *set_shards(state_owner owner, PyObject *args)
 {
     PyObject *tuple, *state, *result = NULL;
-    ot_dict *dict = NULL;
+    ot_dict *dict;
     shards_call call;
     int is_check;
-    ot_status st;
 
     if (!PyArg_ParseTuple(args, "O!O!p", &PyTuple_Type, &tuple, &PyDict_Type, &state, &is_check) ||
         read_call(tuple, &call) != 0)
         return NULL;
-    st = ot_dict_create(&dict);
-    if (st != OT_OK)
-        core_raise(st);
-    else if (core_dict_take_pairs(state, dict, take_item) == 0)
+    dict = core_state_take(state);
+    if (dict != NULL)
         result = set_taken(&owner, &call, dict, is_check != 0);
     ot_dict_destroy(dict);
     core_strings_drop(&call.include);

@@ -15,8 +15,9 @@ from network import NAMES, START, TEXT, batch, cross_entropy
 import onnxtrain
 from onnxtrain import ORTTrainer, ORTTrainerOptions, SessionOptions, artifacts, optim
 from onnxtrain.api import CheckpointState, Module, Optimizer
-from onnxtrain.distributed import Comm
-from onnxtrain.distributed.checkpoint.state_dict import get_model_state_dict
+from onnxtrain.distributed import Comm, checkpoint
+from onnxtrain.distributed.checkpoint import async_save
+from onnxtrain.distributed.checkpoint.state_dict import get_model_state_dict, get_state_dict, set_state_dict
 
 RATE = 0.1
 WITH_LOSS = TEXT.replace(b"(float[N, 3] x)", b"(float[N, 3] x, int64[N] labels)").replace(
@@ -194,6 +195,48 @@ def trainers(comm, folder):
     same((folder / "trainer1.onnx").exists() or (folder / "trainer1").exists(), False, "whether rank 1 writes")
 
 
+def directories(comm, folder):
+    """What two processes save, each a part of it, they and one process load."""
+
+    def opened(**shares):
+        state = CheckpointState.load_checkpoint(folder / "checkpoint")
+        module = Module(folder / "training_model.onnx", state, folder / "eval_model.onnx", **shares)
+        optimizer = Optimizer(folder / "optimizer_model.onnx", module)
+        return state, module, optimizer
+
+    def step(module, optimizer, number):
+        module(*batch(number))
+        optimizer.step()
+        module.lazy_reset_grad()
+
+    comm.barrier()
+    if comm.rank == 0:
+        how = {"loss": artifacts.LossType.CrossEntropyLoss, "optimizer": artifacts.OptimType.AdamW}
+        artifacts.generate_artifacts(TEXT, artifact_directory=folder, **how)
+    comm.barrier()
+    state, module, optimizer = opened(zero=1)
+    step(module, optimizer, comm.rank)
+    model, optim = get_state_dict(module, optimizer)
+    save = async_save({"model": model, "optim": optim}, checkpoint_id=folder / "directories" / "step-1")
+    step(module, optimizer, 2 + comm.rank)
+    save.result()
+    wanted = values_of(state)
+    for shares in ({"zero": 1}, {"zero": 0}):  # gone on with
+        state, module, optimizer = opened(**shares)
+        model, optim = get_state_dict(module, optimizer)
+        checkpoint.load({"model": model, "optim": optim}, checkpoint_id=folder / "directories" / "step-1")
+        set_state_dict(module, optimizer, model_state_dict=model, optim_state_dict=optim)
+        step(module, optimizer, 2 + comm.rank)
+        for name, value in values_of(state).items():
+            same(value.tobytes(), wanted[name].tobytes(), f"{name} with {shares}")
+    alone = {"model": {"w1": np.zeros((3, 4), np.float32)}}
+    checkpoint.load(alone, checkpoint_id=folder / "directories" / "step-1", no_dist=True)
+    assert not np.array_equal(alone["model"]["w1"], START["w1"]) and alone["model"]["w1"].all()
+    raises(onnxtrain.InvalidType if comm.rank else onnxtrain.Error, "object", checkpoint.save,
+           {"a": {"x": object() if comm.rank else 1}}, checkpoint_id=folder / "bad")
+    raises(onnxtrain.Mismatch, "differ", checkpoint.save, {"a": {"x": comm.rank}}, checkpoint_id=folder / "bad")
+
+
 def work(folder):
     comm = Comm()
     communicator(comm)
@@ -203,6 +246,7 @@ def work(folder):
     failures(comm, folder)
     modules(comm, folder)
     trainers(comm, folder)
+    directories(comm, folder)
     print(f"rank {comm.rank} ends", flush=True)
 
 

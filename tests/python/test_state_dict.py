@@ -15,6 +15,7 @@ from onnxtrain import optim
 from onnxtrain.api import CheckpointState, Module, Optimizer
 from onnxtrain.artifacts import LossType, OptimType
 from onnxtrain.distributed import LocalShard, ShardedTensor
+from onnxtrain.distributed import checkpoint
 from onnxtrain.distributed.checkpoint import state_dict
 from onnxtrain.distributed.checkpoint.state_dict import (
     StateDictOptions,
@@ -34,11 +35,15 @@ except ImportError:
 RECORDED = Path(__file__).with_name("torch_state_dict_signatures.json")
 
 
-def signatures(module):
+DIRECTORY = ("save", "load", "async_save")
+
+
+def signatures(module, directory):
     """Parameters of the functions, and the options: what RECORDED has of PyTorch 2.11."""
     found = {}
-    for name in state_dict.__all__[1:]:
-        parameters = inspect.signature(getattr(module, name)).parameters.values()
+    places = {**dict.fromkeys(state_dict.__all__[1:], module), **dict.fromkeys(DIRECTORY, directory)}
+    for name, place in places.items():
+        parameters = inspect.signature(getattr(place, name)).parameters.values()
         found[name] = [
             [p.name, p.kind.name, None if p.default is p.empty else repr(p.default)] for p in parameters
         ]
@@ -48,13 +53,14 @@ def signatures(module):
 
 class SignatureTest(unittest.TestCase):
     def test_names_parameters_and_defaults_are_those_of_pytorch(self):
-        self.assertEqual(signatures(state_dict), json.loads(RECORDED.read_text()))
+        self.assertEqual(signatures(state_dict, checkpoint), json.loads(RECORDED.read_text()))
 
     @unittest.skipIf(torch is None, "needs torch")
     def test_recorded_ones_are_those_of_the_torch_here(self):
+        import torch.distributed.checkpoint as directory
         import torch.distributed.checkpoint.state_dict as theirs
 
-        self.assertEqual(signatures(theirs), json.loads(RECORDED.read_text()))
+        self.assertEqual(signatures(theirs, directory), json.loads(RECORDED.read_text()))
 
 
 class StateDictTest(NetworkTest):

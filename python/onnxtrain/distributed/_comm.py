@@ -283,10 +283,14 @@ def together(comm: Comm | None) -> Iterator[None]:
     comm._tell(error)
 
 
+def has_failed() -> bool:
+    """Whether the process ends by an exception, or is a copy of the one that is part of the job."""
+    return os.getpid() != _process or getattr(sys, "last_value", None) is not None
+
+
 def _at_exit() -> None:
     """MPI ends with the process. After a failure it does not: the others may be waiting, and the launcher ends them."""
-    has_failed = os.getpid() != _process or getattr(sys, "last_value", None) is not None
-    _core.end_comms(has_failed)
+    _core.end_comms(has_failed())
 
 
 atexit.register(_at_exit)
