@@ -10,7 +10,7 @@ train    steps of --ranks processes with a thread each, which are bound to a cor
 state    bytes that a rank sends for an update against (D - 1) / D x 2 x 4 of an element, and what it keeps, less the plan, against
          16 or 8 + 8 / D bytes of an element, by zero and micro-batches
 overlap  two ranks, over a network that is modelled such that sums take half the backward pass: how much of them the backward
-         pass hides, but for the last bucket, --repeats in turn
+         pass hides, but for the last bucket; three times --repeats in turn
 
 Every rank wants a core of its own. With --out a table replaces its section of that file.
 """
@@ -38,7 +38,8 @@ HEADS = {
     "sums": ["MPI", "ranks", "what", "ours, median / least, us", "MPI_Allreduce, median / least, us", "ratio, median / least"],
     "train": ["model", "program", "one process, median / least, ms", "processes, median / least, ms", "ratio, median / least"],
     "state": ["model", "ranks", "zero", "micro-batches", "sent, MB", "must, MB", "above it", "kept, MB", "elements, MB", "beyond them, MB"],
-    "overlap": ["model", "forward, ms", "backward, ms", "step, ms", "sums behind it, ms", "sums within it, ms", "sums, ms", "last bucket, ms", "hidden"],
+    "overlap": ["model", "forward, median / least, ms", "step, ms", "sums behind it, ms", "sums within it, ms", "sums, ms", "last bucket, ms",
+                "hidden, by pairs / least"],
 }
 STAGES = [0, 1]  # of ZeRO
 
@@ -160,15 +161,21 @@ def state(options, mpis):
 # ---- overlap ----
 
 
+def hidden(t, of):
+    """The part of the sums but for the last bucket by which a step is not longer."""
+    return 1 - max(0, of([w - q for w, q in zip(t["within"], t["quick"])]) - t["last"]) / (t["sums"] - t["last"])
+
+
 def overlap(options, _):
     for name in options.models:
         p = models.problem(name)
-        command = [program("bench_ranks"), "overlap", options.paths[name], options.repeats * 3, p.rows, p.class_axis, p.vocabulary]
+        command = [program("bench_ranks"), "overlap", options.paths[name], options.repeats * 3, p.rows, p.class_axis, p.vocabulary,
+                   options.bucket_bytes]
         t = run_program(list(map(str, command)), OMP_NUM_THREADS="1")[0]
-        hidden = (t["behind"] - t["within"]) / (t["behind"] - t["quick"] - t["last"])
-        backward = t["quick"] - t["update"] - t["forward"]
-        yield (f"| {name} | {t['forward']:.1f} | {backward:.1f} | {t['quick']:.1f} | {t['behind']:.1f} | {t['within']:.1f} | {t['sums']:.1f} | {t['last']:.1f} "
-               f"| {100 * hidden:.0f} % |")
+        ways = " | ".join(f"{statistics.median(t[way]):.1f} / {min(t[way]):.1f}" for way in ("forward", "quick", "behind", "within"))
+        least = min(t["within"]) - min(t["quick"])
+        yield (f"| {name} | {ways} | {t['sums']:.1f} | {t['last']:.1f} | {100 * hidden(t, statistics.median):.0f} % "
+               f"/ {100 * hidden(t, lambda _: least):.0f} % |")
 
 
 def main():
@@ -179,6 +186,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--bucket-bytes", type=int, default=0, help="of overlap; 0: as a session chooses")
     parser.add_argument("--work", default="build/bench")
     parser.add_argument("--out")
     options = parser.parse_args()

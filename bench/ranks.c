@@ -10,9 +10,9 @@
 // steps, of them those of the largest plan, and the most that it has held.
 //
 // `overlap`: two ranks that are threads, over a network that is modelled such that the sums of the
-// gradients alone take half the backward pass. Milliseconds of steps without that network, with
-// sums behind the backward pass, and with sums that begin within it; each is the median of ROUNDS
-// in turn.
+// gradients alone take half the backward pass. Prints milliseconds of ROUNDS in turn: of an eval
+// step, of a step without that network and of the update in it, with sums behind the backward pass,
+// and with sums that begin within it; and what the sums and those of the last bucket alone take.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -63,6 +63,7 @@ typedef struct problem {
     const char *path;
     int n_threads, class_axis, zero;
     int64_t rows, vocabulary, accumulation;
+    size_t bucket_bytes; // 0: the session's own
 } problem;
 
 typedef struct training {
@@ -93,6 +94,7 @@ static training make_training(const problem *p, ot_comm *comm)
     optimizer.n_hyper = 1;
     parallel.comm = comm;
     parallel.zero = p->zero;
+    parallel.bucket_bytes = p->bucket_bytes;
     options.parallel = &parallel;
     options.n_threads = p->n_threads;
     must(ot_model_load(p->path, NULL, &model));
@@ -175,7 +177,7 @@ typedef struct overlap {
     ot_transport quick[N_RANKS], slow[N_RANKS]; // of the second network
     pthread_barrier_t barrier;
     double seconds_per_byte;
-    double ms[N_WAYS];
+    double ms[N_WAYS][ROUNDS_MAX];
     double bytes, last_bytes; // that a rank sends for all sums, and for those of the last bucket
 } overlap;
 
@@ -217,24 +219,28 @@ static double time_step(overlap *o, training *t, int way, double *update)
     return (seconds() - began) * 1e3;
 }
 
+static double median_of(const double *ms, int n)
+{
+    static double sorted[ROUNDS_MAX];
+
+    memcpy(sorted, ms, (size_t)n * sizeof *ms);
+    qsort(sorted, (size_t)n, sizeof *sorted, compare);
+    return sorted[n / 2];
+}
+
+// By both ranks; what counts is the time of the first.
 static void time_ways(overlap *o, int rank, training *quick, training *slow, int last)
 {
-    static double ms[N_RANKS][N_WAYS][ROUNDS_MAX];
-
     for (int round = -1; round < o->n_rounds; round++) // the first one warms up
         for (int way = EVAL; way <= last; way++) {
-            training *t = way >= BEHIND ? slow : quick;
             double update = 0;
+            const double ms = time_step(o, way >= BEHIND ? slow : quick, way, &update);
 
-            ms[rank][way][OT_MAX(round, 0)] = time_step(o, t, way, &update);
-            if (way == QUICK)
-                ms[rank][UPDATE][OT_MAX(round, 0)] = update;
+            if (rank == 0)
+                o->ms[way][OT_MAX(round, 0)] = ms;
+            if (rank == 0 && way == QUICK)
+                o->ms[UPDATE][OT_MAX(round, 0)] = update;
         }
-    for (int way = 0; way < N_WAYS; way++) {
-        qsort(ms[rank][way], (size_t)o->n_rounds, sizeof(double), compare);
-        if (rank == 0)
-            o->ms[way] = ms[rank][way][o->n_rounds / 2];
-    }
 }
 
 static double bytes_of_sum(int64_t n_elements)
@@ -263,7 +269,9 @@ static void *run_overlap_rank(void *argument)
     time_ways(o, r->rank, &t, NULL, QUICK);
     pthread_barrier_wait(&o->barrier);
     if (r->rank == 0) {
-        const double backward = o->ms[QUICK] - o->ms[UPDATE] - o->ms[EVAL];
+        const double backward = median_of(o->ms[QUICK], o->n_rounds) -
+                                median_of(o->ms[UPDATE], o->n_rounds) -
+                                median_of(o->ms[EVAL], o->n_rounds);
 
         measure_buckets(o, t.session);
         o->seconds_per_byte = backward / 1e3 / 2 / o->bytes;
@@ -284,10 +292,13 @@ static void *run_overlap_rank(void *argument)
 
 static void measure_overlap(const problem *p, int n_rounds)
 {
-    overlap o = {.p = *p, .n_rounds = n_rounds};
+    static const char *const names[] = {"forward", "quick", "behind", "within", "update"};
+    static overlap o;
     overlap_rank ranks[N_RANKS];
     pthread_t threads[N_RANKS];
 
+    o.p = *p;
+    o.n_rounds = n_rounds;
     must(ot__threads_open(N_RANKS, NULL, o.quick));
     pthread_barrier_init(&o.barrier, NULL, N_RANKS);
     for (int i = 0; i < N_RANKS; i++) {
@@ -297,11 +308,15 @@ static void measure_overlap(const problem *p, int n_rounds)
     for (int i = 0; i < N_RANKS; i++)
         pthread_join(threads[i], NULL);
     pthread_barrier_destroy(&o.barrier);
-    printf("{\"forward\": %.4f, \"update\": %.4f, \"quick\": %.4f, \"behind\": %.4f, \"within\": "
-           "%.4f, "
-           "\"sums\": %.4f, \"last\": %.4f}\n",
-           o.ms[EVAL], o.ms[UPDATE], o.ms[QUICK], o.ms[BEHIND], o.ms[WITHIN],
-           o.bytes * o.seconds_per_byte * 1e3, o.last_bytes * o.seconds_per_byte * 1e3);
+    printf("{\"sums\": %.4f, \"last\": %.4f", o.bytes * o.seconds_per_byte * 1e3,
+           o.last_bytes * o.seconds_per_byte * 1e3);
+    for (int way = 0; way < N_WAYS; way++) {
+        printf(", \"%s\": [", names[way]);
+        for (int i = 0; i < n_rounds; i++)
+            printf("%s%.4f", i ? ", " : "", o.ms[way][i]);
+        printf("]");
+    }
+    printf("}\n");
 }
 
 int main(int argc, char **argv)
@@ -319,11 +334,12 @@ int main(int argc, char **argv)
         train(&p, OT_MAX(atoi(argv[4]), 2));
         return 0;
     }
-    if (argc == 7 && strcmp(argv[1], "overlap") == 0) {
+    if (argc == 8 && strcmp(argv[1], "overlap") == 0) {
         p.path = argv[2];
         p.rows = atoi(argv[4]);
         p.class_axis = atoi(argv[5]);
         p.vocabulary = atoi(argv[6]);
+        p.bucket_bytes = (size_t)atol(argv[7]);
         measure_overlap(&p, OT_MIN(OT_MAX(atoi(argv[3]), 1), (int)ROUNDS_MAX));
         return 0;
     }

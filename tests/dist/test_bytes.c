@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks send for an update: (D - 1) / D of the elements twice, whoever keeps what, and little
+// What ranks send for an update, and what they keep: as the formulas of ZeRO have it, and little
 // else.
 #include "trained.h"
 
@@ -22,6 +22,14 @@ static double times_of(int zero, int accumulation)
     const double times[] = {2, 2, accumulation + 1, 3 * accumulation}; // by stage
 
     return times[zero];
+}
+
+// Bytes of an element on a rank, on average: value, gradient and two moments in f32.
+static double bytes_of(int zero, int n_ranks)
+{
+    const double bytes[] = {16, 8 + 8.0 / n_ranks, 4 + 12.0 / n_ranks, 16.0 / n_ranks};
+
+    return bytes[zero];
 }
 
 static const double excess = 1.001;
@@ -47,7 +55,7 @@ static ot_status train_updates(const run *r, ot_trainer *trainer, int n)
     return st;
 }
 
-static void count_bytes(ot_comm *comm, void *context)
+static void train_and_count(ot_comm *comm, void *context)
 {
     const run *r = context;
     const int n_ranks = ot_comm_world_size(comm);
@@ -59,7 +67,7 @@ static void count_bytes(ot_comm *comm, void *context)
     ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
     ot_session *session;
     ot_trainer *trainer;
-    double sent;
+    double sent, kept;
 
     parallel.comm = comm;
     parallel.zero = r->zero;
@@ -77,11 +85,15 @@ static void count_bytes(ot_comm *comm, void *context)
     RANK_CHECK(sent >= wanted && sent <= wanted * excess,
                "zero %d, %d micro-batches: %.0f bytes, expected %.0f", r->zero, r->accumulation,
                sent, wanted);
+    kept = (double)ot_session_state_bytes(session);
+    RANK_MUST(ot_comm_all_reduce(comm, OT_COMM_SUM, OT_F64, &kept, 1));
+    kept /= n_ranks * bytes_of(r->zero, n_ranks) * ELEMENTS;
+    RANK_CHECK(kept >= 1 && kept <= excess, "zero %d: %g of the bytes that must be", r->zero, kept);
     ot_trainer_destroy(trainer);
     ot_session_destroy(session);
 }
 
-static void an_update_sends_what_it_must(void **state)
+static void updates_send_and_keep_what_they_must(void **state)
 {
     static const int counts[] = {2, 3, 4};
     ot_model *model;
@@ -95,7 +107,7 @@ static void an_update_sends_what_it_must(void **state)
 
                 for (int i = 0; i < counts[n]; i++)
                     r.artifacts[i] = make_artifacts(model, KIND);
-                run_ranks(counts[n], count_bytes, &r);
+                run_ranks(counts[n], train_and_count, &r);
                 for (int i = 0; i < counts[n]; i++)
                     ot_artifacts_destroy(r.artifacts[i]);
             }
@@ -104,7 +116,7 @@ static void an_update_sends_what_it_must(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(an_update_sends_what_it_must)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(updates_send_and_keep_what_they_must)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
