@@ -126,21 +126,23 @@ static const char *path_of(PyObject *bytes)
 static int take_options(PyObject *args, train_arguments *a, ot_train_options *o)
 {
     long long epochs, max_steps, slices, save_every, patience;
-    int task;
+    int task, format;
 
-    if (!PyArg_ParseTuple(
-            args, "O!O!OLLLLO&iiiiO&LiLiiOOO&O&OO", core_session_type, &a->session,
-            core_batches_type, &a->training, &a->validation, &epochs, &max_steps, &a->accumulation,
-            &slices, take_schedule, &a->schedule, &task, &o->metric_output, &o->metric_input,
-            &o->class_axis, PyUnicode_FSConverter, &a->folder, &save_every, &o->resume, &patience,
-            &o->keep_best, &o->overwrite, &a->outputs, &a->trained, PyUnicode_FSConverter, &a->log,
-            PyUnicode_FSConverter, &a->tensorboard, &a->notes, &a->function)) {
+    if (!PyArg_ParseTuple(args, "O!O!OLLLLO&iiiiO&ipLiLiiOOO&O&OO", core_session_type, &a->session,
+                          core_batches_type, &a->training, &a->validation, &epochs, &max_steps,
+                          &a->accumulation, &slices, take_schedule, &a->schedule, &task,
+                          &o->metric_output, &o->metric_input, &o->class_axis,
+                          PyUnicode_FSConverter, &a->folder, &format, &o->save_async, &save_every,
+                          &o->resume, &patience, &o->keep_best, &o->overwrite, &a->outputs,
+                          &a->trained, PyUnicode_FSConverter, &a->log, PyUnicode_FSConverter,
+                          &a->tensorboard, &a->notes, &a->function)) {
         drop_paths(a);
         return -1;
     }
     o->epochs = epochs;
     o->max_steps = max_steps;
     o->task = (ot_task)task;
+    o->checkpoint_format = (ot_checkpoint_format)format;
     o->save_every = save_every;
     o->slices = slices;
     o->patience = patience;

@@ -356,6 +356,8 @@ def train(
     metric_input: int,
     class_axis: int,
     folder: str,
+    checkpoint_format: int,
+    save_async: bool,
     save_every: int,
     resume: bool,
     patience: int,

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 PROVIDER = "CPUExecutionProvider"
 ModelLike = Union[str, os.PathLike, bytes, "onnx.ModelProto"]  # a path, the bytes of a file, or the model
 
-# ot_batch_norm, ot_precision and ot_schedule_kind of the C headers
+# ot_batch_norm, ot_checkpoint_format, ot_precision and ot_schedule_kind of the C headers
 BATCH_NORMS = {"auto": 0, "batch": 1, "stored": 2}
+CHECKPOINT_FORMATS = {"auto": 0, "file": 1, "directory": 2}
 PRECISIONS = {"f32": 0, "bf16": 1, "f16": 2}
 RECOMPUTED = ("attn-dropout", "gelu", "layers")
 SCHEDULES = {"constant": 0, "linear": 1, "cosine": 2, "step": 3, "exponential": 4, "polynomial": 5}

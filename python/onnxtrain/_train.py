@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 from onnxtrain import _core, _log, _module, _notes, _record
 from onnxtrain._options import (
     BATCH_NORMS,
+    CHECKPOINT_FORMATS,
     PRECISIONS,
     SCHEDULES,
     SessionOptions,
@@ -178,6 +179,8 @@ def train(
     comm: Comm | None = None,
     zero: int = 0,
     bucket_bytes: int = 0,
+    checkpoint_format: str = "auto",
+    save_async: bool = False,
 ) -> TrainingResult:
     """Train a model on data.
 
@@ -276,6 +279,9 @@ def train(
             those that mpirun has started.
         zero: what of the state is cut over the ranks; 0: nothing.
         bucket_bytes: how many bytes of gradients are summed at once; 0: chosen.
+        checkpoint_format: "file": `checkpoint`, which one process writes; "directory": `step-<n>`, to which each process
+            writes its part, and `latest`; "auto": directories with `save_async`, or where processes have parts (`zero`).
+        save_async: write checkpoint directories while the training goes on, from a copy in memory.
 
     Returns:
         A :class:`TrainingResult`.
@@ -307,6 +313,10 @@ def train(
         folder = os.fspath(checkpoint_dir) if checkpoint_dir is not None else ""
         if resume and not folder:
             raise _core.InvalidArgument("resume needs checkpoint_dir")
+        if save_async and not folder:
+            raise _core.InvalidArgument("save_async needs checkpoint_dir")
+        if save_async and checkpoint_format == "file":
+            raise _core.InvalidArgument("save_async needs checkpoint_format 'directory'")
         saved = os.path.join(folder, "checkpoint") if resume else ""
         is_resumed = bool(saved) and os.path.exists(saved)
         bindings = [f"{name}={fields}" for name, fields in (bind or {}).items()]
@@ -346,6 +356,8 @@ def train(
                 rates,
                 *run.measured,
                 folder,
+                choose("checkpoint_format", checkpoint_format, CHECKPOINT_FORMATS),
+                save_async,
                 save_every,
                 is_resumed,
                 patience,

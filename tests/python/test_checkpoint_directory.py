@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 
 import numpy as np
+from network import NAMES, TEXT
 
 import onnxtrain
 from onnxtrain.distributed import Comm, LocalShard, ShardedTensor
@@ -163,6 +164,27 @@ class DirectoryTest(unittest.TestCase):
             done = subprocess.run([sys.executable, "-c", script + last, path], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0 if there else 1, done.stderr)
             self.assertEqual(path.exists(), there, done.stderr)
+
+    def test_a_run_goes_on_from_directories(self):
+        x = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+        data = (x, (x[:, 0] > 0).astype(np.int64))
+        saved = {"checkpoint_dir": self.folder, "checkpoint_format": "directory", "save_async": True}
+        expected = onnxtrain.train(TEXT, data, epochs=3, progress=False)
+        first = onnxtrain.train(TEXT, data, epochs=3, max_steps=3, progress=False, **saved)
+        self.assertEqual(first.steps, 3)
+        self.assertIn("step-3", os.listdir(self.folder))
+        found = onnxtrain.train(TEXT, data, epochs=3, progress=False, resume=True, checkpoint_dir=self.folder)
+        self.assertEqual(found.steps, expected.steps)
+        for name in NAMES:
+            one, other = found.state.parameters[name].data, expected.state.parameters[name].data
+            np.testing.assert_array_equal(one, other, name)
+        for options, text in (
+            ({"save_async": True}, "save_async needs checkpoint_dir"),
+            ({**saved, "checkpoint_format": "file"}, "save_async needs checkpoint_format 'directory'"),
+            ({**saved, "checkpoint_format": "hdf5"}, "checkpoint_format 'hdf5' is not one of auto, file, directory"),
+        ):
+            with self.subTest(text), self.assertRaisesRegex(ValueError, text):
+                onnxtrain.train(TEXT, data, progress=False, **options)
 
     def test_what_is_refused(self):
         save(state(), checkpoint_id=self.path)
