@@ -98,10 +98,17 @@ static PyObject *comm_close(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *end_comms(PyObject *module, PyObject *failed)
+static PyObject *end_comms(PyObject *module, PyObject *args)
 {
+    int has_failed, aborts;
+
     (void)module;
-    is_over = PyObject_IsTrue(failed) != 0;
+    if (!PyArg_ParseTuple(args, "pp", &has_failed, &aborts))
+        return NULL;
+    is_over = has_failed != 0;
+    for (comm_object *c = first; c != NULL && aborts; c = c->next)
+        if (ot_comm_world_size(c->comm) > 1)
+            ot_comm_abort(c->comm, 1);
     while (first != NULL)
         end(first);
     Py_RETURN_NONE;
@@ -382,8 +389,9 @@ static PyType_Spec spec = {
 };
 
 static PyMethodDef functions[] = {
-    {"end_comms", end_comms, METH_O,
-     "end_comms(whether the process has failed): before the interpreter ends"},
+    {"end_comms", end_comms, METH_VARARGS,
+     "end_comms(whether the process has failed, whether that ends the job): before the interpreter "
+     "ends"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -42,7 +42,8 @@ def _open(communicator: Any, timeout: float | None) -> _core.Comm:
             library = MPI.Get_library_version().partition("\0")[0]
             return _core.Comm.open("mpi", seconds, communicator.py2f(), library)
     except _core.NotFound as error:
-        raise _core.NotFound(f"{error}; python -m onnxtrain.distributed.build does both") from None
+        alone = "with comm=Comm('self') a process is alone"
+        raise _core.NotFound(f"{error}; python -m onnxtrain.distributed.build does both; {alone}") from None
     kind = type(communicator).__name__
     raise _core.InvalidType(f"communicator is {kind}, expected {', '.join(map(repr, _KINDS))} or one of mpi4py")
 
@@ -289,8 +290,10 @@ def has_failed() -> bool:
 
 
 def _at_exit() -> None:
-    """MPI ends with the process. After a failure it does not: the others may be waiting, and the launcher ends them."""
-    _core.end_comms(has_failed())
+    """MPI ends with the process. After a failure it does not: the others may be waiting, and the launcher ends them.
+    But mpi4py ends it in any case, and would wait for them."""
+    has_own_end = "mpi4py.MPI" in sys.modules and os.getpid() == _process
+    _core.end_comms(has_failed(), has_failed() and has_own_end)
 
 
 atexit.register(_at_exit)
