@@ -165,14 +165,16 @@ OT_API ot_status ot_trainer_memory(ot_trainer *trainer, const ot_shape *inputs, 
 
 /**
  * The state as a tree: the layout of ONNX Runtime's ORTTrainer, and a section of our own.
+ * Collective where ranks have parts of it (ZeRO), which are gathered on all of them.
  *
  * @param sections OT_STATE_* added up
  * @param out      the caller destroys it
  */
 OT_API ot_status ot_trainer_get_state(ot_trainer *trainer, unsigned sections, ot_dict **out);
 /**
- * Take a state over, all of it or, on failure, nothing. Gradients of an accumulation under way are
- * dropped unless the state has some.
+ * Take a state over, all of it or, on failure, nothing. With ZeRO before the first update, on all
+ * ranks the same; ot_trainer_set_shards() does it at any time. Gradients of an accumulation under
+ * way are dropped unless the state has some.
  *
  * A learning rate, a schedule and a seed that the program has given the trainer stay.
  *
@@ -216,6 +218,8 @@ typedef struct ot_save_options {
 /**
  * Write a file, durably: a kill at any moment leaves the old or the new one. What it has of the
  * trainer is its state, with the gradients of an accumulation under way.
+ *
+ * Collective where ranks have parts of the state (ZeRO): rank 0 writes all of it, in HDF5 alone.
  *
  * A checkpoint replaces one that is there, and has the properties of the trainer's. An HDF5 file is
  * always a new one; bf16 becomes f32 in it, which is as exact.

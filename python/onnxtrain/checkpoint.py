@@ -30,7 +30,7 @@ def save_checkpoint(
     include_optimizer_states: bool = True,
 ) -> None:
     """Write a file that a trainer of the same model goes on from. Over several ranks rank 0 writes it, and the others do
-    nothing.
+    nothing; with ZeRO all call it, since each has a part.
 
     Args:
         trainer: whose state it is.
@@ -41,7 +41,7 @@ def save_checkpoint(
     expect(isinstance(user_dict, dict), f"user_dict is {type(user_dict).__name__}, expected a dict")
     text = _user_dict.encode(user_dict) if user_dict else None
     opened = trainer._opened("save_checkpoint")
-    if trainer._rank == 0:
+    if trainer._rank == 0 or trainer._is_cut():
         opened.save(os.fspath(path), include_optimizer_states, text, True)
 
 

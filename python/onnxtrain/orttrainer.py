@@ -366,6 +366,10 @@ class ORTTrainer:
             raise _core.StateError(f"{what}() needs a trainer that has made a step: the module is exported with it")
         return self._trainer
 
+    def _is_cut(self) -> bool:
+        """Whether each rank has a part of the state."""
+        return self._comm is not None and self.options.distributed.deepspeed_zero_optimization.stage > 0
+
     def _restore(self, take: Callable[[_core.Trainer], Any]) -> None:
         """Take a state over, now or when there is a model."""
         self._deferred = take

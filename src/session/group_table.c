@@ -30,6 +30,11 @@ const char *ot__slot_key(const ot__optimizer *o, int k)
     return ot__slot_names[k];
 }
 
+const char *ot__session_slot_key(const ot_session *session, int slot)
+{
+    return session->optimizer.rule != NULL ? ot__slot_key(&session->optimizer, slot) : NULL;
+}
+
 bool ot__counts_steps(const ot__optimizer *o)
 {
     return o->rule != NULL && o->rule->op->rule->needs_step;

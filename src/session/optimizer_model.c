@@ -283,6 +283,13 @@ ot_status ot__optimizer_ready(ot_session *session, bool is_switch)
     return st;
 }
 
+ot_status ot__session_make_slots(ot_session *session)
+{
+    return ot__session_has_optimizer(session) && ot__ranks_cut_later(session)
+               ? ot__optimizer_ready(session, false)
+               : OT_OK;
+}
+
 // ---- questions ----
 
 // Whatever the model is fed.

@@ -107,6 +107,9 @@ extern ot_tensor *const ot__step_unwanted; // stands for an output that is not w
 // Whether the optimizer leaves everything as it was where a gradient is not finite.
 bool ot__session_skips(const ot_session *session);
 bool ot__session_has_optimizer(const ot_session *session);
+// What the optimizer keeps is whole until it is cut, and there once this has been called.
+ot_status ot__session_make_slots(ot_session *session);
+const char *ot__session_slot_key(const ot_session *session, int slot); // as state dicts have it
 ot_precision ot__session_precision(const ot_session *session);
 // In which element type the training model's output is computed that has this name, by the latest
 // train step; OT_DTYPE_UNDEFINED: there was none, or there is no such output.

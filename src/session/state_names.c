@@ -263,16 +263,6 @@ static ot_status exchange_places(ot__state_call *call, ot_status st)
                         : ot__comm_gather(comm, call->places, sizeof call->places[0], call->what);
 }
 
-// Before the first update slots that are cut later are whole, and there once they are asked for.
-static ot_status make_whole_slots(const ot__state_call *call)
-{
-    const bool are_wanted = (call->sections & OT_STATE_OPTIMIZER) != 0 &&
-                            ot__session_has_optimizer(call->session) &&
-                            ot__ranks_cut_later(call->session);
-
-    return are_wanted ? ot__optimizer_ready(call->session, false) : OT_OK;
-}
-
 static ot_status begin_local(ot__state_call *call, bool is_set)
 {
     OT_TRY(check_state_options(call));
@@ -281,7 +271,8 @@ static ot_status begin_local(ot__state_call *call, bool is_set)
         OT_TRY(ot__session_check_values(call->session));
     if (call->checkpoint->is_nominal)
         return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
-    OT_TRY(make_whole_slots(call));
+    if ((call->sections & OT_STATE_OPTIMIZER) != 0)
+        OT_TRY(ot__session_make_slots(call->session));
     OT_TRY(make_names(call, is_set));
     call->window = ot__alloc(call->options.comm == NULL ? 1 : call->options.window_bytes);
     return ot__made(call->window != NULL);

@@ -57,15 +57,18 @@ typedef struct ot__state_source {
     ot_checkpoint *checkpoint; // row-major
     const char *optimizer;     // whose moments those of the checkpoint are; NULL: unknown
     ot__trainer_position position;
-    bool is_view; // tensors are not copied
+    ot_dict *whole; // a state dict with what is cut over ranks; NULL: nothing is
+    bool is_view;   // tensors are not copied
 } ot__state_source;
 
 // trainer_state.c
 ot_status ot__state_make(const ot__state_source *source, unsigned sections, ot_dict **out);
-// The trainer's own, as it is now; its parameters become row-major.
-ot__state_source ot__state_of_trainer(ot_trainer *trainer, bool is_view);
-// OT_ERR_STATE where its checkpoint is nominal, or parameters of it are cut over ranks.
-ot_status ot__trainer_check_state(const ot_trainer *trainer);
+// The trainer's own, as it is now; its parameters become row-major. Collective where its session is
+// cut over ranks: tensors are gathered. ot__state_source_end() frees them.
+ot_status ot__state_of_trainer(ot_trainer *trainer, bool is_view, ot__state_source *out);
+void ot__state_source_end(ot__state_source *source);
+// OT_ERR_STATE where parameters are cut over ranks, so that no state of this kind can be taken.
+ot_status ot__trainer_check_whole(const ot_trainer *trainer);
 
 // trainer_constants.c: graphs with constants of a state that have other values than the trainer's.
 typedef struct ot__other_constants {

@@ -190,26 +190,47 @@ static ot_status drop_optimizer(ot_dict *state)
     return OT_OK;
 }
 
+static ot_status make_state_to_save(ot__state_source *source, const ot_save_options *options,
+                                    ot_dict **out)
+{
+    const bool has_optimizer = options->include_optimizer_states;
+    const unsigned sections =
+        has_optimizer ? OT_STATE_ALL : OT_STATE_ALL & ~(unsigned)OT_STATE_OPTIMIZER;
+
+    if (!has_optimizer)
+        source->position.n_accumulated = 0;
+    OT_TRY(ot__state_make(source, sections, out));
+    if (!has_optimizer)
+        OT_TRY(drop_optimizer(*out));
+    return options->user_dict != NULL
+               ? ot_dict_set_string(*out, OT_KEY_USER_DICT, options->user_dict)
+               : OT_OK;
+}
+
 ot_status ot__trainer_save_hdf5(ot_trainer *trainer, const char *path,
                                 const ot_save_options *options)
 {
-    const bool has_optimizer = options->include_optimizer_states;
-    ot__state_source source = ot__state_of_trainer(trainer, true);
-    ot_dict *state;
+    ot_comm *comm =
+        ot__session_is_cut(trainer->session) ? ot__session_comm(trainer->session) : NULL;
+    ot_agreement a = OT_AGREEMENT_INIT;
+    ot__state_source source;
+    ot_dict *state = NULL;
     ot_status st;
 
-    OT_TRY(ot__trainer_check_state(trainer));
-    if (!has_optimizer)
-        source.position.n_accumulated = 0;
-    OT_TRY(ot__state_make(
-        &source, has_optimizer ? OT_STATE_ALL : OT_STATE_ALL & ~(unsigned)OT_STATE_OPTIMIZER,
-        &state));
-    st = has_optimizer ? OT_OK : drop_optimizer(state);
-    if (options->user_dict != NULL)
-        OT_THEN(st, ot_dict_set_string(state, OT_KEY_USER_DICT, options->user_dict));
-    OT_THEN(st, ot_dict_save_hdf5(state, path));
+    OT_TRY(ot__state_of_trainer(trainer, true, &source));
+    if (comm == NULL || ot_comm_rank(comm) == 0) {
+        st = make_state_to_save(&source, options, &state);
+        OT_THEN(st, ot_dict_save_hdf5(state, path));
+    } else {
+        st = OT_OK; // it has given its parts
+    }
     ot_dict_destroy(state);
-    return st;
+    ot__state_source_end(&source);
+    if (comm == NULL)
+        return st;
+    a.call = "ot_trainer_save";
+    a.status = st;
+    return ot_comm_agree(comm, &a);
 }
 
 // ---- loading ----

@@ -374,18 +374,19 @@ ot_status ot__pending_make(ot_trainer *trainer, const ot_dict *state, ot_strictn
                            ot__pending *out)
 {
     ot__state_source source;
-    ot_dict *own;
+    ot_dict *own = NULL;
     ot_status st;
 
     *out = (ot__pending){.trainer = trainer};
     if (strictness != OT_STRICTNESS_ALL && strictness != OT_STRICTNESS_SUBSET)
         return ot__error(OT_ERR_INVALID, "strictness %d, expected %d (all) or %d (a subset)",
                          (int)strictness, (int)OT_STRICTNESS_ALL, (int)OT_STRICTNESS_SUBSET);
-    OT_TRY(ot__trainer_check_state(trainer));
-    source = ot__state_of_trainer(trainer, true);
-    OT_TRY(ot__state_make(&source, OT_STATE_MODEL | OT_STATE_OPTIMIZER, &own));
-    st = check_trainer_state(trainer, own, state, strictness, out);
+    OT_TRY(ot__trainer_check_whole(trainer));
+    OT_TRY(ot__state_of_trainer(trainer, true, &source));
+    st = ot__state_make(&source, OT_STATE_MODEL | OT_STATE_OPTIMIZER, &own);
+    OT_THEN(st, check_trainer_state(trainer, own, state, strictness, out));
     ot_dict_destroy(own);
+    ot__state_source_end(&source);
     OT_THEN(st, ot__constants_make(trainer, out->parameters, &out->constants));
     return st;
 }

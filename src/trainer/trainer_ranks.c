@@ -64,6 +64,8 @@ static void note_ranks(ot_trainer *trainer, const ot_trainer_options *options, c
         return;
     r->world_rank = ot_comm_rank(comm);
     r->world_size = r->data_parallel_size = ot_comm_world_size(comm);
+    if (r->world_size > 1)
+        r->zero_stage = 0; // states are whole, where ONNX Runtime has one of each process
     if (options->data_parallel_size > 1 && options->data_parallel_size != r->data_parallel_size &&
         r->world_rank == 0)
         ot__log(OT_LOG_WARNING,

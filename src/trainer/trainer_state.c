@@ -31,6 +31,24 @@ static ot_status add_tensor(const ot__state_source *source, ot_dict *dict, const
     return take_state_tensor(dict, name, tensor);
 }
 
+static const ot_tensor *whole_value(const ot__state_source *source, const ot__parameter *p)
+{
+    return source->whole == NULL || p->value_sharding == NULL
+               ? p->value
+               : ot__state_tensor(ot__state_dict(source->whole, "model"), p->name);
+}
+
+static const ot_tensor *whole_slot(const ot__state_source *source, const ot__parameter *p, int slot)
+{
+    const char *key = ot__session_slot_key(source->trainer->session, slot);
+    const ot_dict *slots;
+
+    if (source->whole == NULL || p->state_sharding == NULL || p->slots[slot] == NULL || key == NULL)
+        return p->slots[slot];
+    slots = ot__state_dict(ot__state_dict(source->whole, "optim"), "state");
+    return ot__state_tensor(ot__state_dict(slots, p->name), key);
+}
+
 // Counters of a state say which update comes next.
 static ot_status add_count(ot_dict *dict, const char *name, int64_t n_done)
 {
@@ -83,7 +101,7 @@ static ot_status add_model(const ot__state_source *source, ot_dict *state)
     for (int i = 0; i < source->checkpoint->n_parameters; i++) {
         const ot__parameter *p = source->checkpoint->parameters[i];
 
-        OT_TRY(add_tensor(source, full, p->name, p->value));
+        OT_TRY(add_tensor(source, full, p->name, whole_value(source, p)));
     }
     return add_state_constants(source, full);
 }
@@ -98,7 +116,7 @@ static ot_status add_moments(const ot__state_source *source, const ot__optimizer
     OT_TRY(ot_dict_set_dict(of_optimizer, p->name, &dict));
     for (int k = 0; k < OT_SLOT_MOMENTS; k++)
         if (p->slots[k] != NULL)
-            OT_TRY(add_tensor(source, dict, ot__moment_keys[k], p->slots[k]));
+            OT_TRY(add_tensor(source, dict, ot__moment_keys[k], whole_slot(source, p, k)));
     return optimizer->counts_each ? add_count(dict, OT_KEY_UPDATE_COUNT, p->n_updates) : OT_OK;
 }
 
@@ -207,7 +225,7 @@ static ot_status add_averages(const ot__state_source *source, ot_dict *own)
         const ot__parameter *p = source->checkpoint->parameters[i];
 
         if (p->slots[OT_SLOT_AVERAGE] != NULL)
-            OT_TRY(add_tensor(source, dict, p->name, p->slots[OT_SLOT_AVERAGE]));
+            OT_TRY(add_tensor(source, dict, p->name, whole_slot(source, p, OT_SLOT_AVERAGE)));
     }
     return OT_OK;
 }
@@ -277,13 +295,42 @@ ot_status ot__state_make(const ot__state_source *source, unsigned sections, ot_d
     return OT_HAND_OUT(st, out, state, ot_dict_destroy);
 }
 
-ot__state_source ot__state_of_trainer(ot_trainer *trainer, bool is_view)
+static bool has_parts(const ot_checkpoint *checkpoint)
+{
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const ot__parameter *p = checkpoint->parameters[i];
+
+        if (p->value_sharding != NULL || p->state_sharding != NULL)
+            return true;
+    }
+    return false;
+}
+
+// On all ranks alike.
+static ot_status gather_state(const ot_trainer *trainer, ot_dict **out)
+{
+    ot_state_dict_options options = OT_STATE_DICT_OPTIONS_INIT;
+
+    *out = NULL;
+    if (!has_parts(ot_session_checkpoint(trainer->session)))
+        return ot__session_make_slots(trainer->session);
+    options.gather = OT_GATHER_ALL;
+    return ot__session_get_shards(trainer->session, OT_STATE_MODEL | OT_STATE_OPTIMIZER, &options,
+                                  NULL, out);
+}
+
+ot_status ot__state_of_trainer(ot_trainer *trainer, bool is_view, ot__state_source *out)
 {
     ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+    ot_dict *whole;
 
+    *out = (ot__state_source){0};
+    if (checkpoint->is_nominal)
+        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    OT_TRY(gather_state(trainer, &whole));
     for (int i = 0; i < checkpoint->n_parameters; i++)
         ot__ckpt_unpack(checkpoint, checkpoint->parameters[i]);
-    return (ot__state_source){
+    *out = (ot__state_source){
         .trainer = trainer,
         .checkpoint = checkpoint,
         .optimizer = ot__session_optimizer(trainer->session).name,
@@ -293,30 +340,37 @@ ot__state_source ot__state_of_trainer(ot_trainer *trainer, bool is_view)
                      .scale = ot__trainer_scale_position(trainer),
                      .phase = trainer->phase,
                      .n_accumulated = trainer->n_accumulated},
+        .whole = whole,
         .is_view = is_view,
     };
+    return OT_OK;
 }
 
-ot_status ot__trainer_check_state(const ot_trainer *trainer)
+void ot__state_source_end(ot__state_source *source)
 {
-    const ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+    ot_dict_destroy(source->whole);
+    source->whole = NULL;
+}
 
-    if (checkpoint->is_nominal)
-        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
-    return ot__ckpt_check_whole(checkpoint, true);
+ot_status ot__trainer_check_whole(const ot_trainer *trainer)
+{
+    return ot__ckpt_check_whole(ot_session_checkpoint(trainer->session), true);
 }
 
 static ot_status get_trainer_state(ot_trainer *trainer, unsigned sections, ot_dict **out)
 {
     const unsigned known = OT_STATE_ALL | OT_STATE_VIEW;
     ot__state_source source;
+    ot_status st;
 
     if ((sections & ~known) != 0)
         return ot__error(OT_ERR_INVALID, "sections 0x%x of a state, known are 0x%x", sections,
                          known);
-    OT_TRY(ot__trainer_check_state(trainer));
-    source = ot__state_of_trainer(trainer, (sections & OT_STATE_VIEW) != 0);
-    return ot__state_make(&source, sections, out);
+    OT_TRY(ot__state_of_trainer(trainer, (sections & OT_STATE_VIEW) != 0, &source));
+    source.is_view = source.is_view && source.whole == NULL; // which is not the trainer's
+    st = ot__state_make(&source, sections, out);
+    ot__state_source_end(&source);
+    return st;
 }
 
 ot_status ot_trainer_get_state(ot_trainer *trainer, unsigned sections, ot_dict **out)

@@ -96,8 +96,7 @@ static void train_rank(ot_comm *comm, void *context)
         RANK_MUST(step_of_rank(trainer, N_RANKS * i + rank));
     RANK_MUST(ot_session_get_parameters(ot_trainer_session(trainer), OT_PARAMETERS_ALL,
                                         t->found[rank], N_IN + 1));
-    if (t->zero_stage == 0) // else it is cut
-        RANK_MUST(read_options(trainer, t->said[rank]));
+    RANK_MUST(read_options(trainer, t->said[rank]));
     ot_trainer_destroy(trainer);
 }
 
@@ -123,9 +122,9 @@ static void updates_are_those_of_the_batches_of_all_ranks(void **state)
             for (int i = 0; i < N_IN; i++)
                 assert_float_equal(run.found[rank][i], h.w[i], 2e-6);
             assert_float_equal(run.found[rank][N_IN], h.b, 2e-6);
-            assert_int_equal(run.said[rank][0], stage == 0 ? rank : 0);
-            assert_int_equal(run.said[rank][1], stage == 0 ? N_RANKS : 0);
-            assert_int_equal(run.said[rank][2], stage == 0 ? N_RANKS : 0);
+            assert_int_equal(run.said[rank][0], rank);
+            assert_int_equal(run.said[rank][1], N_RANKS);
+            assert_int_equal(run.said[rank][2], N_RANKS);
         }
     }
     ot_model_destroy(model);
