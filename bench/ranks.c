@@ -186,13 +186,6 @@ typedef struct overlap_rank {
     int rank;
 } overlap_rank;
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 // One step of a way, by both ranks at once; *update: the part of its update.
 static double time_step(overlap *o, training *t, int way, double *update)
 {
@@ -219,13 +212,13 @@ static double time_step(overlap *o, training *t, int way, double *update)
     return (seconds() - began) * 1e3;
 }
 
-static double median_of(const double *ms, int n)
+static double least_of(const double *ms, int n)
 {
-    static double sorted[ROUNDS_MAX];
+    double least = ms[0];
 
-    memcpy(sorted, ms, (size_t)n * sizeof *ms);
-    qsort(sorted, (size_t)n, sizeof *sorted, compare);
-    return sorted[n / 2];
+    for (int i = 1; i < n; i++)
+        least = OT_MIN(least, ms[i]);
+    return least;
 }
 
 // By both ranks; what counts is the time of the first.
@@ -269,9 +262,9 @@ static void *run_overlap_rank(void *argument)
     time_ways(o, r->rank, &t, NULL, QUICK);
     pthread_barrier_wait(&o->barrier);
     if (r->rank == 0) {
-        const double backward = median_of(o->ms[QUICK], o->n_rounds) -
-                                median_of(o->ms[UPDATE], o->n_rounds) -
-                                median_of(o->ms[EVAL], o->n_rounds);
+        const double backward = least_of(o->ms[QUICK], o->n_rounds) -
+                                least_of(o->ms[UPDATE], o->n_rounds) -
+                                least_of(o->ms[EVAL], o->n_rounds);
 
         measure_buckets(o, t.session);
         o->seconds_per_byte = backward / 1e3 / 2 / o->bytes;
