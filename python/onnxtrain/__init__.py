@@ -25,6 +25,9 @@ The modules follow ``onnxruntime.training``, so that a script moves over by its 
 ``onnxruntime.set_seed``               :func:`onnxtrain.set_seed`
 =====================================  ==================================
 
+Under ``mpirun`` the processes of the job train together; :mod:`onnxtrain.distributed` has communicators, and
+:mod:`onnxtrain.distributed.checkpoint` states and directories of them, as ``torch.distributed.checkpoint``.
+
 Wherever an array is taken, a numpy array, a torch tensor, any other object with DLPack on the CPU, or an
 :class:`OrtValue` will do, without a copy when it is contiguous; results are of the kind that was given.
 

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "onnxtrain/comm.h"
-#include "onnxtrain/shards.h"
+#include "onnxtrain/onnxtrain.h"
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
@@ -123,6 +122,43 @@ static int save_and_load(ot_comm *comm)
     return 0;
 }
 
+// A trainer that is told how many processes there are, and finds them itself. The gradient of
+// mean(w x) is the mean of x, which is rank + 1 here.
+static int train_by_options(ot_comm *comm)
+{
+    static const char text[] = "<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                               "net (float[N] x) => (float loss) <float w = {2}>\n"
+                               "{ y = Mul(x, w) loss = ReduceMean<keepdims = 0>(y) }\n";
+    const int n = ot_comm_world_size(comm);
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    ot_optimizer_options sgd = OT_OPTIMIZER_OPTIONS_INIT;
+    float x = (float)(ot_comm_rank(comm) + 1), w = 0;
+    ot_tensor *input, *loss = NULL;
+    ot_trainer *trainer;
+    ot_model *model;
+
+    sgd.name = "SGDOptimizerV2";
+    sgd.lr = 0.5;
+    options.world_size = n;
+    options.allreduce_post_accumulation = 1;
+    CHECK(ot_model_load_buffer(text, sizeof text - 1, NULL, &model) == OT_OK);
+    CHECK(ot_trainer_create(model, NULL, &sgd, &options, &trainer) == OT_OK);
+    CHECK(ot_tensor_wrap(OT_F32, &OT_SHAPE(1), &x, sizeof x, &input) == OT_OK);
+    CHECK(ot_trainer_train_step(trainer, (const ot_tensor *const *)&input, 1, &loss, 1) == OT_OK);
+    CHECK(*(const float *)ot_tensor_data_const(loss) == 2 * x);
+    CHECK(ot_session_get_parameters(ot_trainer_session(trainer), OT_PARAMETERS_ALL, &w, 1) ==
+          OT_OK);
+    CHECK(w == 2 - 0.5f * (float)(n + 1) / 2);
+    ot_tensor_destroy(input);
+    ot_tensor_destroy(loss);
+    ot_trainer_destroy(trainer);
+    options.world_size = n + 1;
+    CHECK(ot_trainer_create(model, NULL, &sgd, &options, &trainer) == OT_ERR_INVALID);
+    ot_model_destroy(model);
+    printf("%s\n", ot_error_message());
+    return 0;
+}
+
 // The last rank stops, and the others end the job.
 static int fall_silent(ot_comm *comm)
 {
@@ -149,11 +185,9 @@ static int leave_early(ot_comm *comm)
 static const struct {
     const char *name;
     int (*run)(ot_comm *comm);
-} cases[] = {{"work", work},
-             {"fail", fail_on_one},
-             {"save", save_and_load},
-             {"silent", fall_silent},
-             {"leave", leave_early}};
+} cases[] = {{"work", work},          {"fail", fail_on_one},
+             {"save", save_and_load}, {"trainer", train_by_options},
+             {"silent", fall_silent}, {"leave", leave_early}};
 
 int main(int argc, char **argv)
 {

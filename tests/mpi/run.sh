@@ -59,6 +59,11 @@ shards)
         ends_well
     done
     ;;
+trainer)
+    start 2 trainer
+    ends_well
+    says 2 "options.distributed.world_size is 3, found 2 processes"
+    ;;
 silent)
     export OT_COMM_TIMEOUT=0.5
     start 3 silent
