@@ -448,13 +448,14 @@ static void what_cannot_be_saved_is_an_error_of_all(void **state)
 }
 
 // `folder`: of checkpoints; NULL: none are saved.
-static void lack_memory(int64_t slices, const char *folder)
+static void lack_memory(int64_t slices, int zero, const char *folder)
 {
     plan p = {.text = convolution,
               .folder = folder,
               .slices = slices,
               .accumulation = 2,
               .epochs = 1,
+              .zero = zero,
               .saves_async = folder != NULL};
     ot_status st = OT_ERR_NO_MEMORY;
 
@@ -471,9 +472,11 @@ static void lack_memory(int64_t slices, const char *folder)
 
 static void without_memory_on_one_rank_all_fail_alike(void **state)
 {
-    lack_memory(5, NULL);
-    lack_memory(2, NULL); // sums begin while a step runs
-    lack_memory(2, in_folder(state, "run"));
+    for (int zero = 0; zero < 2; zero++) {
+        lack_memory(5, zero, NULL);
+        lack_memory(2, zero, NULL); // sums begin while a step runs
+        lack_memory(2, zero, in_folder(state, zero > 0 ? "parts" : "run"));
+    }
 }
 
 // ---- when sums begin ----
