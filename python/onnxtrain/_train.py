@@ -288,7 +288,7 @@ def train(
     """
     given = dict(locals())
     comm = _comm.several(comm)
-    with _comm.together(comm):
+    with _comm.stopped_by_launcher(comm), _comm.together(comm):
         kind = choose("schedule", schedule, SCHEDULES)
         steps = (choose("precision", precision, PRECISIONS), *recomputed(recompute))
         if operator.index(epochs) < 1:

@@ -121,16 +121,19 @@ def failures(comm, folder):
     def interrupt(event):
         seen.append(event.step)
         if rank == 1 and event.step == 2:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
 
     raises(Exception, "none.csv" if rank else "rank 1: ", trained, points() if rank == 0 else "none.csv")
     raises(ValueError, "epochs is 0" if rank else "rank 1: epochs is 0", trained, epochs=rank ^ 1)
     raises(KeyError if rank else onnxtrain.Error, "broken", trained, callbacks=[break_off])
-    folder = folder / "stopped"
-    raises(KeyboardInterrupt, "", trained, callbacks=[interrupt], checkpoint_dir=folder)
-    comm.barrier()
-    same(max(seen), 2, "the step after which all stop")
-    same(trained(checkpoint_dir=folder, resume=True).steps, trained().steps, "steps of the run that is gone on with")
+    steps = trained().steps
+    for number in (signal.SIGINT, signal.SIGTERM):
+        saved, seen[:] = folder / f"stopped{number}", []
+        raises(KeyboardInterrupt, "", trained, callbacks=[interrupt], checkpoint_dir=saved)
+        comm.barrier()
+        same(max(seen), 2, "the step after which all stop")
+        same(trained(checkpoint_dir=saved, resume=True).steps, steps, "steps of the run that is gone on with")
+    same(signal.getsignal(signal.SIGTERM), signal.SIG_DFL, "what is done about TERM afterwards")
 
 
 def by_formula(n_steps):

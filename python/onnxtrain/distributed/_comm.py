@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import io
 import os
+import signal
 import sys
+import threading
 from typing import Any, Iterator, NamedTuple
 
 import numpy as np
@@ -69,7 +72,9 @@ class Comm:
     """
 
     def __init__(self, communicator: Any = "auto", *, timeout: float | None = None) -> None:
+        global _process
         self._comm = _open(communicator, timeout)
+        _process = os.getpid()
 
     @classmethod
     def _of(cls, comm: _core.Comm) -> Comm:
@@ -196,18 +201,14 @@ class Comm:
     def _tell(self, error: BaseException | None) -> None:
         """Whether something has failed on any rank; then all fail. Raises this rank's own error, else that of the first
         rank that has one."""
-        own = b"" if error is None else f"{type(error).__name__}\0{error}".encode()[:_TEXT_MAX]
-        told = self._told(own, error)
-        is_guilty = error is not None and not isinstance(error, _core.Mismatch)
-        others = [(rank, *text.decode(errors="replace").partition("\0")[::2]) for rank, text in enumerate(told) if text]
-        reasons = [one for one in others if one[1] != "Mismatch"]
-        if error is not None and (is_guilty or not reasons):
+        told = self._told(b"" if error is None else f"{type(error).__name__}\0{error}".encode()[:_TEXT_MAX], error)
+        failures = [_failure(rank, text.decode(errors="replace")) for rank, text in enumerate(told) if text]
+        # ranks that meet others in other calls than their own are not to blame
+        reasons = [one for one in failures if not isinstance(one, _core.Mismatch)] or failures
+        if error is not None and (not isinstance(error, _core.Mismatch) or reasons is failures):
             raise error
-        for rank, name, text in reasons or others:
-            if name == "KeyboardInterrupt":
-                raise KeyboardInterrupt(text)
-            found = getattr(_core, name, _core.Error)
-            raise found(text if text.startswith("rank") else f"rank {rank}: {text or name}")
+        if reasons:
+            raise reasons[0]
 
     def _told(self, own: bytes, error: BaseException | None) -> list[bytes]:
         # Others may be in calls that this rank left out: all of these fail on all ranks until they come here, too.
@@ -220,11 +221,18 @@ class Comm:
         raise AssertionError
 
 
+def _failure(rank: int, told: str) -> BaseException:
+    """What another rank has failed with, as it told."""
+    name, _, text = told.partition("\0")
+    if name == "KeyboardInterrupt":
+        return KeyboardInterrupt(text)
+    found = getattr(_core, name, _core.Error)
+    return found(text if text.startswith("rank") else f"rank {rank}: {text or name}")
+
+
 def _encode(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
-    import io
-
     array = np.asarray(value)
     if array.dtype.kind not in "iubfc":
         raise _core.InvalidType(f"value is {type(value).__name__}, expected bytes, numbers or an array of numbers")
@@ -234,8 +242,6 @@ def _encode(value: Any) -> bytes:
 
 
 def _decode(data: bytes) -> Any:
-    import io
-
     array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
     return array.item() if array.ndim == 0 else array
 
@@ -243,7 +249,7 @@ def _decode(data: bytes) -> Any:
 # ---- the job that this process is part of ----
 
 _job: Comm | None = None  # of several ranks; for the life of the process
-_process = os.getpid()
+_process = os.getpid()  # that has made a communicator
 
 
 def several(comm: Comm | None) -> Comm | None:
@@ -282,6 +288,23 @@ def together(comm: Comm | None) -> Iterator[None]:
     except BaseException as reason:
         error = reason
     comm._tell(error)
+
+
+@contextlib.contextmanager
+def stopped_by_launcher(comm: Comm | None) -> Iterator[None]:
+    """What launchers send when they are told to stop is Control-C meanwhile, unless the program has handlers of its own
+    for it."""
+    numbers = (signal.SIGTERM, signal.SIGUSR1) if comm is not None else ()
+    if threading.current_thread() is not threading.main_thread():
+        numbers = ()  # handlers are the main thread's
+    taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def has_failed() -> bool:
