@@ -42,17 +42,19 @@ static void add_item(directory_items *all, const char *name, ot_dict *dict)
     all->items[all->n++] = item;
 }
 
-// The state as it is, perhaps as copies, and room for properties.
-static ot_status make_items(ot_session *session, bool copies, directory_items *all)
+// The state as it is, perhaps as copies; fails on all ranks or on none.
+static ot_status take_state(ot_session *session, bool copies, directory_items *all)
 {
     ot_state_dict_options options = options_of(session);
-    ot_status st = ot_dict_create(&all->properties);
 
     options.copy = copies;
-    if (options.comm == NULL)
-        OT_TRY(st);
-    OT_TRY(ot_session_get_shards(session, sections_of(session), &options, &all->state));
-    OT_TRY(st);
+    return ot_session_get_shards(session, sections_of(session), &options, &all->state);
+}
+
+// Its sections, and room for properties.
+static ot_status list_items(directory_items *all)
+{
+    OT_TRY(ot_dict_create(&all->properties));
     for (int i = 0; i < ot_dict_count(all->state); i++) {
         ot_dict *section;
 
@@ -74,10 +76,11 @@ static void items_deinit(directory_items *all)
 // What is saved, or on all ranks why it cannot be; `given`: how checks went on this one.
 static ot_status items_to_save(ot_session *session, ot_status given, directory_items *all)
 {
-    ot_status st = make_items(session, false, all);
+    ot_status st = given;
 
+    OT_TRY(take_state(session, false, all));
+    OT_THEN(st, list_items(all));
     OT_THEN(st, ot__properties_write_own(session->checkpoint, all->properties));
-    st = given != OT_OK ? given : st;
     if (ot__session_comm(session) != NULL)
         st = ot__ranks_agree(ot__session_comm(session), st, "save_shards", NULL, 0);
     return st;
@@ -151,7 +154,8 @@ ot_status ot_session_load_shards(ot_session *session, const char *path)
 
     OT_TRY(OT_GIVEN(session));
     OT_TRY(make_slots_to_fill(session));
-    st = make_items(session, true, &all);
+    OT_TRY(take_state(session, true, &all));
+    st = list_items(&all);
     if (ot__session_comm(session) != NULL)
         st = ot__ranks_agree(ot__session_comm(session), st, "load_shards", NULL, 0);
     OT_THEN(st, load_directory_items(session, path, &all));

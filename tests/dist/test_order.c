@@ -76,6 +76,12 @@ static void call_in_another_order(ot_comm *comm, void *context)
         must_go_on();
         check_fails(is_bad() ? ot_comm_barrier(comm) : train_step(), OT_ERR_MISMATCH, other_calls);
         must_go_on();
+        check_fails(is_bad() ? ot_session_save_shards(own.session, "none", NULL) : train_step(),
+                    OT_ERR_MISMATCH, other_calls);
+        must_go_on();
+        check_fails(is_bad() ? ot_session_load_shards(own.session, "none") : update(),
+                    OT_ERR_MISMATCH, other_calls);
+        must_go_on();
         check_fails(step_that_is_not_last(), OT_ERR_MISMATCH,
                     "whether this is the last train step of the update: ");
         must_go_on();
