@@ -102,6 +102,11 @@ enum {
     OT_OP_ORDERED = 2048, ///< takes part in something that all ranks do, so that nodes with it run
                           ///< in the order of the graph, and also after another node has failed
     OT_OP_START = 4096,   ///< begins what goes on while other nodes run: it runs as early as it can
+    OT_OP_LATE = 8192,    ///< runs when no other node can
+    // In the memory of a buffer, one tensor after the other; the attribute "offsets" says at which
+    // element each of them begins.
+    OT_OP_PARTS = 16384, ///< the last outputs lie in the memory of input 0
+    OT_OP_JOIN = 32768,  ///< the last inputs may be made in the memory of output 0
 };
 
 /** One tensor as a kernel sees it. */
@@ -113,6 +118,14 @@ typedef struct ot_arg {
     const ot_layout *layout; ///< NULL: row-major
 } ot_arg;
 
+/** What is done with a bucket whose tensors are cut over ranks. */
+typedef enum ot_transfer {
+    OT_GATHER_START,
+    OT_GATHER_WAIT,
+    OT_SCATTER_START,
+    OT_SCATTER_WAIT,
+} ot_transfer;
+
 /** What nodes do together with the other ranks of a training. A function that is NULL has nothing
  * to do. */
 typedef struct ot_exchange {
@@ -123,6 +136,8 @@ typedef struct ot_exchange {
     ot_status (*reduce_start)(void *context, int64_t bucket);
     /** Go on with what has begun, without waiting. */
     ot_status (*poke)(void *context);
+    /** Begin or end to gather the values of a bucket in `buffer`, or to sum the gradients there. */
+    ot_status (*transfer)(void *context, ot_transfer what, int64_t bucket, void *buffer);
 } ot_exchange;
 
 /** What changes from step to step. */

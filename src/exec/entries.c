@@ -172,7 +172,7 @@ static ot_status mark_written(ot__plan *plan, int entry)
         memcpy(copy, root->arg.data, root->n_bytes);
     for (int k = plan->entries[entry].root; k >= 0; k = plan->entries[k].next) {
         plan->entries[k].source = OT_SOURCE_STATE;
-        plan->entries[k].arg.data = copy;
+        plan->entries[k].arg.data = (char *)copy + plan->entries[k].place;
     }
     return OT_OK;
 }
@@ -228,6 +228,40 @@ static void share_views(ot__plan_builder *b)
     }
 }
 
+// Tensors of a buffer.
+static ot_status share_parts(ot__plan_builder *b)
+{
+    ot__plan *plan = b->plan;
+
+    for (int n = 0; n < b->graph->n_nodes; n++) {
+        const ot_node *node = b->graph->nodes[n];
+        const ot_attr *offsets = ot__node_attr(node, "offsets");
+
+        if ((node->op->flags & OT_OP_PARTS) == 0)
+            continue;
+        for (int k = 0; k < offsets->n; k++) {
+            const ot_value *y = node->outputs[node->n_outputs - offsets->n + k];
+            const int buffer = ot__builder_range(b, node->inputs[0]).first;
+            const int part = y != NULL ? ot__builder_range(b, y).first : -1;
+
+            if (part < 0)
+                continue;
+            share(plan, part, buffer);
+            plan->entries[part].place =
+                (size_t)offsets->ints[k] * ot_dtype_size(plan->entries[part].arg.dtype);
+            if (plan->entries[part].place > plan->entries[buffer].n_bytes ||
+                plan->entries[part].n_bytes >
+                    plan->entries[buffer].n_bytes - plan->entries[part].place)
+                return ot__error(OT_ERR_INVALID, "%s: output '%s' exceeds the buffer",
+                                 OT_LABEL(node), y->name);
+            if (plan->entries[part].arg.data != NULL) // of a constant
+                plan->entries[part].arg.data =
+                    (char *)plan->entries[part].arg.data + plan->entries[part].place;
+        }
+    }
+    return OT_OK;
+}
+
 ot_status ot__build_entries(ot__plan_builder *b)
 {
     const ot_graph *g = b->graph;
@@ -242,6 +276,7 @@ ot_status ot__build_entries(ot__plan_builder *b)
     b->plan->entries = ot__arena_memdup(b->plan->arena, b->plan->entries,
                                         (size_t)b->plan->n_entries * sizeof *b->plan->entries);
     OT_TRY(ot__made(b->plan->entries != NULL));
+    OT_TRY(share_parts(b));
     OT_TRY(mark_state(b));
     share_views(b);
     return OT_OK;

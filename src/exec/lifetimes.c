@@ -176,7 +176,7 @@ void ot__plan_set_block(ot__plan *plan, void *block)
         const ot__entry *root = &plan->entries[e];
 
         for (int k = root->usage < 0 ? -1 : e; k >= 0; k = plan->entries[k].next)
-            plan->entries[k].arg.data = plan->block + root->offset;
+            plan->entries[k].arg.data = plan->block + root->offset + plan->entries[k].place;
     }
     for (int s = 0; s < plan->n_steps; s++)
         if (plan->steps[s].scratch_bytes > 0)
@@ -211,6 +211,7 @@ ot_status ot__build_memory(ot__plan_builder *b)
     OT_TRY(ot__made(usages != NULL));
     find_plan_lifetimes(b);
     OT_TRY(ot__build_accumulation(b));
+    OT_TRY(ot__build_joins(b));
     n_shared = make_usages(b, usages);
     n = add_direct(plan, usages, n_shared);
     OT_TRY(place_lifetime(usages, n_shared, n, &plan->block_bytes, &plan->gradient_bytes));

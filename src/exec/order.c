@@ -277,10 +277,12 @@ static int take_next_ready(scheduler *s)
 
 // ---- choosing the next node ----
 
+enum { EARLY, OVERWRITES, PLAIN, LATE };
+
 // The earlier, the lower.
 static int urgency(const ot__order_node *n)
 {
-    return n->is_early ? 0 : n->n_overwrites > 0 ? 1 : 2;
+    return n->is_early ? EARLY : n->is_late ? LATE : n->n_overwrites > 0 ? OVERWRITES : PLAIN;
 }
 
 static bool in_file_order(const scheduler *s, int a, int b)
@@ -293,10 +295,12 @@ static bool in_file_order(const scheduler *s, int a, int b)
 
 static bool by_chain(const scheduler *s, int a, int b)
 {
-    const bool a_early = s->problem->nodes[a].is_early, b_early = s->problem->nodes[b].is_early;
+    const int a_urgency = urgency(&s->problem->nodes[a]),
+              b_urgency = urgency(&s->problem->nodes[b]);
 
-    if (a_early != b_early)
-        return a_early;
+    if (a_urgency != b_urgency &&
+        (OT_MIN(a_urgency, b_urgency) == EARLY || OT_MAX(a_urgency, b_urgency) == LATE))
+        return a_urgency < b_urgency;
     return s->chain[a] != s->chain[b] ? s->chain[a] < s->chain[b] : a < b;
 }
 

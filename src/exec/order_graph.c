@@ -110,6 +110,7 @@ static ot_status describe_graph(const ot__plan_builder *b, described *d)
         describe_overwrites(b, g->nodes[i], d);
         d->nodes[i].is_ordered = (g->nodes[i]->op->flags & OT_OP_ORDERED) != 0;
         d->nodes[i].is_early = (g->nodes[i]->op->flags & OT_OP_START) != 0;
+        d->nodes[i].is_late = (g->nodes[i]->op->flags & OT_OP_LATE) != 0;
     }
     return OT_OK;
 }

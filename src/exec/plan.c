@@ -121,13 +121,15 @@ static ot_status build_steps(ot__plan_builder *b)
 
     plan->steps = ot__arena_alloc(plan->arena, n * sizeof *plan->steps);
     b->step_ops = ot__arena_alloc(b->arena, n * sizeof *b->step_ops);
-    OT_TRY(ot__made(plan->steps != NULL && b->step_ops != NULL));
+    b->step_nodes = ot__arena_alloc(b->arena, n * sizeof *b->step_nodes);
+    OT_TRY(ot__made(plan->steps != NULL && b->step_ops != NULL && b->step_nodes != NULL));
     for (int i = 0; i < b->graph->n_nodes; i++) {
         const ot_node *node = b->order[i];
 
         if (b->is_view[ot__node_number(&b->numbers, node)])
             continue;
         b->step_ops[plan->n_steps] = node->op;
+        b->step_nodes[plan->n_steps] = node;
         OT_TRY(set_args(b, node, &plan->steps[plan->n_steps]));
         plan->steps[plan->n_steps].is_ordered = (node->op->flags & OT_OP_ORDERED) != 0;
         // Counted before it is prepared, so that whatever state it has is released.
@@ -271,7 +273,8 @@ void ot__plan_bind_input(ot__plan *plan, int i_input, int entry, const void *dat
     assert(entry >= 0 && entry < plan->inputs[i_input].count);
     assert(plan->entries[first].source == OT_SOURCE_INPUT);
     for (int e = first; e >= 0; e = plan->entries[e].next)
-        plan->entries[e].arg.data = (void *)data; // written only where the port says STATE
+        plan->entries[e].arg.data = // written only where the port says STATE
+            data == NULL ? NULL : (char *)data + plan->entries[e].place;
 }
 
 void ot__plan_bind_output(ot__plan *plan, int i_output, void *data)
@@ -294,13 +297,6 @@ bool ot__plan_writes_input(const ot__plan *plan, int i_input)
     const ot__range range = plan->inputs[i_input];
 
     return range.count > 0 && plan->entries[range.first].is_written;
-}
-
-int ot__plan_input_last(const ot__plan *plan, int i_input)
-{
-    const ot__range range = plan->inputs[i_input];
-
-    return range.count > 0 ? ot__plan_root(plan, range.first)->last : -1;
 }
 
 size_t ot__plan_bytes(const ot__plan *plan)

@@ -15,6 +15,7 @@ typedef struct ot__order_node {
     int n_reads, n_makes, n_overwrites;
     bool is_ordered; // runs behind the ordered nodes before it
     bool is_early;   // runs as soon as it can
+    bool is_late;    // runs when no other can
 } ot__order_node;
 
 typedef struct ot__order_problem {
@@ -49,6 +50,7 @@ typedef struct ot__entry {
     int next; // the next entry with the same root; -1: none
     size_t n_bytes;
     size_t offset;   // PLANNED roots: in the block
+    size_t place;    // in the memory of the root
     bool is_written; // roots: some node changes it in place
     bool is_direct;  // roots: computed in its accumulation buffer, in some runs at least
     int first, last; // roots: steps that use it, through whatever entry
@@ -118,6 +120,7 @@ typedef struct ot__plan_builder {
     ot_node **order; // nodes as they run
     bool *is_view;   // per node: runs no kernel
     const ot_op_def **step_ops;
+    const ot_node **step_nodes;
 } ot__plan_builder;
 
 static inline ot__range ot__builder_range(const ot__plan_builder *b, const ot_value *value)
@@ -158,6 +161,9 @@ ot_status ot__build_entries(ot__plan_builder *b);
 ot_status ot__build_order(ot__plan_builder *b);
 // lifetimes.c: from steps to a block.
 ot_status ot__build_memory(ot__plan_builder *b);
+
+// join.c, between lifetimes and memory: inputs that are made in the memory of an output.
+ot_status ot__build_joins(ot__plan_builder *b);
 
 // accumulate.c, between lifetimes and memory
 ot_status ot__build_accumulation(ot__plan_builder *b);

@@ -191,4 +191,30 @@ ot_status ot__pass_recompute(ot_model *model);
 // input i is; -1: none. After all other passes.
 ot_status ot__pass_reduce(ot_graph *graph, const int *bucket_of, int n_buckets);
 
+// Buckets of parameters, or of their gradients, that are cut over ranks: a whole one is a buffer in
+// which they lie one after the other.
+typedef struct ot__transfer_buckets {
+    const int *of_parameter;   // per graph input: the bucket that its value is in; -1: none
+    const int *of_accumulator; // per graph input: the one that the gradient is in; -1: none
+    const int64_t *offset;     // per graph input: its first element in the buffer
+    const int64_t *n_elements; // per bucket: of the buffer
+    int n_buckets;
+    const int *outputs; // of the graph that are the user's
+    int n_outputs;
+} ot__transfer_buckets;
+typedef struct ot__transfer {
+    ot_transfer what;
+    int bucket;
+    bool is_backward; // gathered for the backward pass
+} ot__transfer;
+// list_transfers.c: what a step does with buckets, in an order that all ranks keep whatever shapes
+// their inputs have: that of the nodes of the model, which is sorted. A bucket is gathered for the
+// forward pass and again for the backward pass, while the one before it is used, and its gradients
+// are summed while those of the next one are made. The caller frees *out.
+ot_status ot__list_transfers(const ot_graph *graph, const ot__transfer_buckets *buckets,
+                             ot__transfer **out, int *n_out);
+// pass_transfer.c: puts nodes that do this into a specialised copy. After all other passes.
+ot_status ot__pass_transfer(ot_graph *graph, const ot__transfer_buckets *buckets,
+                            const ot__transfer *transfers, int n_transfers);
+
 #endif

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step over several ranks does with buckets that are cut over them, in the order of the
+// model's nodes.
+#include "passes/passes.h"
+#include "passes/recompute.h"
+
+enum { BUFFER }; // input of an accumulator
+
+typedef struct transfer_lister {
+    const ot_graph *graph;
+    const ot__transfer_buckets *buckets;
+    ot__numbers numbers;
+    bool *is_forward;       // per node
+    int *of_value, *of_sum; // per value: the bucket of the parameter or the accumulator; -1: none
+    bool *is_gathered;      // per bucket, for the forward pass and the backward pass
+    int *n_missing;         // per bucket: gradients that are still to come
+    ot__transfer *uses;     // first uses of gathered buckets, and completed gradients
+    int n_uses;
+    int latest; // bucket that was gathered last; -1: none
+} transfer_lister;
+
+static void note_use(transfer_lister *l, ot_transfer what, int bucket, bool is_backward)
+{
+    l->uses[l->n_uses++] = (ot__transfer){what, bucket, is_backward};
+}
+
+static void list_uses_of(transfer_lister *l, int k)
+{
+    const ot_node *node = l->graph->nodes[k];
+
+    for (int i = 0; i < node->n_inputs; i++) {
+        const int bucket = node->inputs[i] != NULL
+                               ? l->of_value[ot__value_number(&l->numbers, node->inputs[i])]
+                               : -1;
+        const bool is_backward = !l->is_forward[k];
+
+        if (bucket < 0 || l->is_gathered[2 * bucket + is_backward])
+            continue;
+        l->is_gathered[2 * bucket + is_backward] = true;
+        if (bucket != l->latest) // else it is still there
+            note_use(l, OT_GATHER_WAIT, bucket, is_backward);
+        l->latest = bucket;
+    }
+    if ((node->op->flags & OT_OP_ACCUMULATE) != 0 && node->inputs[BUFFER] != NULL) {
+        const int bucket = l->of_sum[ot__value_number(&l->numbers, node->inputs[BUFFER])];
+
+        if (bucket >= 0 && --l->n_missing[bucket] == 0)
+            note_use(l, OT_SCATTER_START, bucket, false);
+    }
+}
+
+static ot_status find_uses(transfer_lister *l)
+{
+    const ot_graph *g = l->graph;
+    const ot__transfer_buckets *b = l->buckets;
+
+    OT_TRY(ot__find_forward(g, &l->numbers, b->outputs, b->n_outputs, l->is_forward));
+    for (int v = 0; v < l->numbers.n_values; v++)
+        l->of_value[v] = l->of_sum[v] = -1;
+    for (int i = 0; i < g->n_inputs; i++) {
+        const int number = ot__value_number(&l->numbers, g->inputs[i]);
+
+        l->of_value[number] = b->of_parameter[i];
+        l->of_sum[number] = b->of_accumulator[i];
+    }
+    for (int k = 0; k < g->n_nodes; k++) {
+        const ot_node *node = g->nodes[k];
+
+        if ((node->op->flags & OT_OP_ACCUMULATE) != 0 && node->inputs[BUFFER] != NULL) {
+            const int bucket = l->of_sum[ot__value_number(&l->numbers, node->inputs[BUFFER])];
+
+            if (bucket >= 0)
+                l->n_missing[bucket]++;
+        }
+    }
+    for (int k = 0; k < g->n_nodes; k++)
+        list_uses_of(l, k);
+    return OT_OK;
+}
+
+// The next use of that kind behind use `k`; -1: none.
+static int next_use(const transfer_lister *l, int k, ot_transfer what)
+{
+    for (k++; k < l->n_uses; k++)
+        if (l->uses[k].what == what)
+            return k;
+    return -1;
+}
+
+// A gather starts when the one before it is waited for, and a sum ends when the next one has
+// started.
+static int arrange_transfers(const transfer_lister *l, ot__transfer *out)
+{
+    const int first = next_use(l, -1, OT_GATHER_WAIT);
+    int n = 0, summed = -1;
+
+    if (first >= 0) {
+        out[n] = l->uses[first];
+        out[n++].what = OT_GATHER_START;
+    }
+    for (int k = 0; k < l->n_uses; k++) {
+        const bool is_gather = l->uses[k].what == OT_GATHER_WAIT;
+        const int next = is_gather ? next_use(l, k, OT_GATHER_WAIT) : -1;
+
+        if (next >= 0) {
+            out[n] = l->uses[next];
+            out[n++].what = OT_GATHER_START;
+        }
+        out[n++] = l->uses[k];
+        if (is_gather)
+            continue;
+        if (summed >= 0)
+            out[n++] = (ot__transfer){OT_SCATTER_WAIT, l->uses[summed].bucket, false};
+        summed = k;
+    }
+    if (summed >= 0)
+        out[n++] = (ot__transfer){OT_SCATTER_WAIT, l->uses[summed].bucket, false};
+    return n;
+}
+
+static ot_status list_transfers(transfer_lister *l, ot__transfer **out, int *n_out)
+{
+    enum { PER_BUCKET = 3 }; // uses: two gathers and a sum
+    const size_t n_buckets = (size_t)l->buckets->n_buckets + 1;
+    size_t n_values;
+
+    OT_TRY(ot__numbers_build(l->graph, &l->numbers));
+    n_values = (size_t)l->numbers.n_values + 1;
+    l->is_forward = ot__alloc_zero((size_t)l->graph->n_nodes + 1, sizeof *l->is_forward);
+    l->of_value = ot__alloc_zero(n_values, sizeof *l->of_value);
+    l->of_sum = ot__alloc_zero(n_values, sizeof *l->of_sum);
+    l->is_gathered = ot__alloc_zero(2 * n_buckets, sizeof *l->is_gathered);
+    l->n_missing = ot__alloc_zero(n_buckets, sizeof *l->n_missing);
+    l->uses = ot__alloc_zero(PER_BUCKET * n_buckets, sizeof *l->uses);
+    OT_TRY(ot__made(l->is_forward != NULL && l->of_value != NULL && l->of_sum != NULL &&
+                    l->is_gathered != NULL && l->n_missing != NULL && l->uses != NULL));
+    OT_TRY(find_uses(l));
+    *out = ot__alloc_zero(2 * PER_BUCKET * n_buckets, sizeof **out);
+    OT_TRY(ot__made(*out != NULL));
+    *n_out = arrange_transfers(l, *out);
+    return OT_OK;
+}
+
+ot_status ot__list_transfers(const ot_graph *graph, const ot__transfer_buckets *buckets,
+                             ot__transfer **out, int *n_out)
+{
+    transfer_lister l = {.graph = graph, .buckets = buckets, .latest = -1};
+    ot_status st;
+
+    *out = NULL;
+    *n_out = 0;
+    st = list_transfers(&l, out, n_out);
+    ot__numbers_deinit(&l.numbers);
+    ot__free(l.is_forward);
+    ot__free(l.of_value);
+    ot__free(l.of_sum);
+    ot__free(l.is_gathered);
+    ot__free(l.n_missing);
+    ot__free(l.uses);
+    return st;
+}
