@@ -250,11 +250,11 @@ static void set_options(train_run *r)
 
 static int finish(train_run *r, const ot_metrics *metrics)
 {
-    if (r->job.rank > 0)
-        return EXIT_SUCCESS;
-    if (r->output.path && !r->values->dry_run &&
+    if (r->output.path && !r->values->dry_run && train_writes(r) &&
         train_output_write(&r->output, r->session, r->artifacts, &r->data_options) != EXIT_SUCCESS)
         return EXIT_FAILED;
+    if (r->job.rank > 0)
+        return EXIT_SUCCESS;
     train_report(r, metrics);
     return r->progress.has_lost_log ? EXIT_FAILED : EXIT_SUCCESS;
 }

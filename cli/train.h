@@ -76,6 +76,7 @@ int train_load_directory(train_run *r);
 
 // train_end.c: what is said, and what is kept.
 void train_report(const train_run *r, const ot_metrics *metrics);
+bool train_writes(const train_run *r); // this process has a part in writing the trained model
 // After Ctrl-C or an error, of which the library's message tells; returns the exit code.
 int train_rescue(const train_run *r, ot_status status, const ot_metrics *metrics);
 

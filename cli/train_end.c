@@ -55,6 +55,14 @@ static bool report_saved(const train_run *r)
     return saved >= 0;
 }
 
+// Rank 0 writes the trained model; with parts of it on all ranks, all do.
+bool train_writes(const train_run *r)
+{
+    enum { CUTS_VALUES = 3 };
+
+    return r->job.rank == 0 || r->values->zero >= CUTS_VALUES;
+}
+
 // The parameters are those of the last step, or with --keep-best of the best epoch, if there is
 // one.
 static bool rescue_model(const train_run *r, ot_status status, const ot_metrics *metrics)
@@ -85,6 +93,8 @@ int train_rescue(const train_run *r, ot_status status, const ot_metrics *metrics
 
     if (r->job.rank > 0) { // rank 0 tells and keeps
         report_error();
+        if (!r->values->checkpoint_dir && !r->values->dry_run && train_writes(r))
+            (void)rescue_model(r, status, metrics);
         return EXIT_SUCCESS;
     }
     progress_clear(&r->progress);

@@ -93,7 +93,9 @@ const option_spec train_option_table[] = {
     {"comm-timeout", OPTION_REAL, AT(comm_timeout), "SECONDS",
      "how long a process waits for another before all end; 0: for ever", NULL, NULL, 0},
     {"zero", OPTION_INT, AT(zero), "STAGE",
-     "what each process keeps a part of: 0: nothing; 1: what the optimizer keeps of the parameters",
+     "what each process keeps a part of: 0: nothing; 1: what the optimizer keeps of the "
+     "parameters; "
+     "2: gradients, too; 3: values, too",
      "0", NULL, 0},
     {"threads", OPTION_INT, AT(threads), "N",
      "0: all processors, or those that this process has of a job", "0", NULL, 0},

@@ -107,9 +107,9 @@ int train_output_write(const train_output *o, ot_session *session, const ot_arti
     ot_status st =
         ot_session_export_view(session, o->n_names > 0 ? o->names : NULL, o->n_names, &trained);
 
-    if (st == OT_OK)
+    if (st == OT_OK && trained) // NULL: rank 0 of several has it
         st = ot_record_write(trained, artifacts, data);
-    if (st == OT_OK)
+    if (st == OT_OK && trained)
         st = ot_model_save(trained, o->path, NULL);
     ot_model_destroy(trained);
     return st == OT_OK ? EXIT_SUCCESS : report_error();

@@ -20,7 +20,9 @@ typedef struct ot_parallel_options {
     size_t bucket_bytes;
     /** What is not kept whole on every rank (ZeRO). 0: nothing; 1: what the optimizer keeps of the
      * parameters (moments, averages): each rank has a share of it, and updates that share of the
-     * parameters */
+     * parameters; 2: gradients, too, which are summed in every train step; they stay whole with
+     * `reproducible`; 3: values, too, which steps gather as they need them: eval steps and exports
+     * are collective then, and rank 0 alone gets exported models */
     int zero;
 } ot_parallel_options;
 #define OT_PARALLEL_OPTIONS_INIT                                                                   \

@@ -255,7 +255,8 @@ OT_API ot_status ot_session_save_buffer(ot_session *session, void *to, size_t ca
  *
  * @param output_names NULL: the outputs of the eval model that do not depend on a target (labels),
  * or when there are none the values from which the loss is computed
- * @param out the caller destroys it
+ * @param out the caller destroys it. Collective where the values are cut over ranks (zero 3): rank
+ * 0 gets the model, the others NULL
  * @return OT_ERR_STATE without an eval model, or when the checkpoint is nominal; OT_ERR_NOT_FOUND
  * for a name that it does not compute; OT_ERR_INVALID for no names, or one twice
  */

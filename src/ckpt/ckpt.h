@@ -43,6 +43,7 @@ typedef struct ot__parameter {
     // Which rank has what of the value, and of its state: the reduced gradient and the slots. NULL:
     // all of it is here, which `value` then has the shape of. Borrowed from who cuts.
     const ot_sharding *value_sharding, *state_sharding;
+    bool is_scalar; // where the value is cut, as one row: it has no axis
     int number; // of the session that has the checkpoint: among its parameters; -1: none of them
     bool is_undone; // and whether it keeps a copy, for steps that fail
 } ot__parameter;
@@ -251,5 +252,7 @@ ot_status ot__dict_unpack(const char *bytes, ot_dict **out);
 
 // dict.c: a value to another dict, where it replaces what has that name. A 0 is left in its place.
 ot_status ot__dict_move(ot_dict *from, const char *name, ot_dict *to, const char *new_name);
+// A tensor that is whole leaves the dict: it is the caller's. A 0 is left in its place.
+ot_status ot__dict_release_tensor(ot_dict *dict, const char *name, ot_tensor **out);
 
 #endif

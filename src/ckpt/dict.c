@@ -400,6 +400,20 @@ ot_status ot__dict_move(ot_dict *from, const char *name, ot_dict *to, const char
     return OT_OK;
 }
 
+ot_status ot__dict_release_tensor(ot_dict *dict, const char *name, ot_tensor **out)
+{
+    const ot_tensor *tensor;
+    dict_entry *entry;
+
+    *out = NULL;
+    OT_TRY(ot_dict_get_tensor(dict, name, &tensor));
+    entry = find_entry(dict, name);
+    *out = entry->value.tensor;
+    entry->kind = OT_DICT_INT;
+    entry->value.i = 0;
+    return OT_OK;
+}
+
 ot_status ot_dict_remove(ot_dict *dict, const char *name)
 {
     dict_entry *entry;

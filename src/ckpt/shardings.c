@@ -4,8 +4,11 @@
 
 const ot_shape *ot__parameter_shape(const ot__parameter *parameter)
 {
-    return parameter->value_sharding != NULL ? ot_sharding_shape(parameter->value_sharding)
-                                             : &parameter->value->shape;
+    static const ot_shape scalar = {0};
+
+    if (parameter->value_sharding == NULL)
+        return &parameter->value->shape;
+    return parameter->is_scalar ? &scalar : ot_sharding_shape(parameter->value_sharding);
 }
 
 ot_status ot__ckpt_state_shape(const ot_checkpoint *checkpoint, const ot__parameter *parameter,

@@ -47,7 +47,9 @@ static ot_status order_gradients(ot_session *session)
 
     ranks->parameters = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(ot__parameter *));
     ranks->bucket_of = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(int));
-    OT_TRY(ot__made(ranks->parameters != NULL && ranks->bucket_of != NULL));
+    ranks->offset_of = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(int64_t));
+    OT_TRY(ot__made(ranks->parameters != NULL && ranks->bucket_of != NULL &&
+                    ranks->offset_of != NULL));
     for (int i = 0; i < session->n_parameters; i++)
         ranks->bucket_of[i] = -1;
     st = map_gradients(session, &of);
@@ -93,11 +95,12 @@ static ot_status fill_buckets(ot_session *session)
     ranks->buckets = ot__alloc_zero((size_t)ranks->n_parameters + 1, sizeof *ranks->buckets);
     OT_TRY(ot__made(ranks->buckets != NULL));
     for (int i = 0; i < ranks->n_parameters; i++) {
-        const ot_tensor *t = ranks->parameters[i]->gradient;
+        const ot_tensor *t = ranks->parameters[i]->value; // as its gradient
         int k = ranks->n_buckets - 1;
 
         if (k < 0 || !fits_into(&ranks->buckets[k], t, ranks->bucket_bytes))
             k = ranks->n_buckets++;
+        ranks->offset_of[ranks->parameters[i]->number] = ranks->buckets[k].n_elements;
         add_to_bucket(&ranks->buckets[k], &ranks->parameters[i], t);
         ranks->bucket_of[ranks->parameters[i]->number] = k;
     }
@@ -128,7 +131,8 @@ static ot_status lay_buckets(ot_session *session)
     const struct ot__ranks *ranks = session->ranks;
 
     for (int k = 0; k < ranks->n_buckets; k++) {
-        OT_TRY(lay_bucket(session->checkpoint, &ranks->buckets[k], false));
+        if (!ranks->cuts_gradients)
+            OT_TRY(lay_bucket(session->checkpoint, &ranks->buckets[k], false));
         if (ranks->zero > 0)
             OT_TRY(lay_bucket(session->checkpoint, &ranks->buckets[k], true));
     }
@@ -187,16 +191,31 @@ static ot_status make_reduction(const struct ot__ranks *ranks, ot__bucket *b, in
         .dtype = b->dtype, .n_slices = n_slices, .starts = b->starts};
 
     ot__reduce_destroy(b->reduce);
+    b->reduce = NULL;
     return ot__reduce_create(ranks->comm, &options, &b->reduce);
+}
+
+static ot_status make_gather(const struct ot__ranks *ranks, ot__bucket *b)
+{
+    const ot__reduce_options options = {
+        .dtype = b->dtype, .n_slices = ot_comm_world_size(ranks->comm), .starts = b->starts};
+
+    return !ranks->cuts_values || b->gather != NULL
+               ? OT_OK
+               : ot__reduce_create(ranks->comm, &options, &b->gather);
 }
 
 ot_status ot__buckets_set_slices(ot_session *session, int n_slices)
 {
     struct ot__ranks *ranks = session->ranks;
+    // Gradients that are cut are summed in every step, to which each rank contributes once.
+    const int n_terms = ranks->cuts_gradients ? ot_comm_world_size(ranks->comm) : n_slices;
 
     ranks->n_slices = 0;
-    for (int k = 0; k < ranks->n_buckets && (ranks->zero == 0 || ranks->is_cut); k++)
-        OT_TRY(make_reduction(ranks, &ranks->buckets[k], n_slices));
+    for (int k = 0; k < ranks->n_buckets && (ranks->zero == 0 || ranks->is_cut); k++) {
+        OT_TRY(make_reduction(ranks, &ranks->buckets[k], n_terms));
+        OT_TRY(make_gather(ranks, &ranks->buckets[k]));
+    }
     for (int k = 0; k < ranks->n_statistics; k++)
         OT_TRY(make_reduction(ranks, &ranks->statistics[k], n_slices));
     ranks->n_slices = n_slices;
@@ -209,6 +228,7 @@ void ot__buckets_deinit(struct ot__ranks *ranks)
 {
     for (int k = 0; k < ranks->n_buckets; k++) {
         ot__reduce_destroy(ranks->buckets[k].reduce);
+        ot__reduce_destroy(ranks->buckets[k].gather);
         ot__free(ranks->buckets[k].starts);
     }
     for (int k = 0; k < (int)OT_COUNT(ranks->statistics); k++) {
@@ -220,6 +240,9 @@ void ot__buckets_deinit(struct ot__ranks *ranks)
     ot__free(ranks->buckets);
     ot__free(ranks->parameters);
     ot__free(ranks->bucket_of);
+    ot__free(ranks->offset_of);
+    for (int k = 0; k < (int)OT_COUNT(ranks->transfers); k++)
+        ot__free(ranks->transfers[k]);
 }
 
 ot_status ot__buckets_make(ot_session *session)

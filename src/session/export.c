@@ -2,7 +2,7 @@
 // The trained model: the eval model cut to some of its values, with the parameters inside.
 #include <string.h>
 
-#include "session/session_internal.h"
+#include "session/ranks.h"
 
 // Types of values inside a file's graph need not be there, those of outputs must.
 static void take_type(const ot_model *from, ot_model *to, ot_value *value)
@@ -64,21 +64,30 @@ static ot_status by_reference(const ot_checkpoint *checkpoint, ot__parameter *p,
     return ot_tensor_wrap(shown->dtype, &shown->shape, shown->data, shown->n_bytes, out);
 }
 
-static ot_status embed(const ot_checkpoint *checkpoint, ot_model *model, ot_value *value,
-                       ot__parameter *p, embedding how)
+// What an exported model is made from.
+typedef struct source {
+    const ot_model *model; // the eval model as given
+    const ot__compiled_model *program;
+    const ot_checkpoint *checkpoint;
+    ot_dict *values; // whole ones of parameters that are cut over ranks
+} source;
+
+static ot_status embed(const source *from, ot_model *model, ot_value *value, ot__parameter *p,
+                       embedding how)
 {
     ot_tensor *tensor;
 
     if (value->constant != NULL)
         return ot__error(OT_ERR_INVALID, "parameter '%s' is an initializer of the eval model",
                          value->name);
-    OT_TRY(how(checkpoint, p, &tensor));
+    OT_TRY(p->value_sharding != NULL ? ot__session_take_value(from->values, p, &tensor)
+                                     : how(from->checkpoint, p, &tensor));
     OT_TRY(ot__model_hold_tensor(model, tensor));
     return ot__made(ot__graph_add_initializer(model->graph, value, tensor));
 }
 
 // Inputs that are still read stay in their order; parameters become initializers.
-static ot_status replace_inputs(const ot_checkpoint *checkpoint, ot_model *model, embedding how)
+static ot_status replace_inputs(const source *from, ot_model *model, embedding how)
 {
     ot_graph *g = model->graph;
     ot__uses uses;
@@ -87,7 +96,7 @@ static ot_status replace_inputs(const ot_checkpoint *checkpoint, ot_model *model
 
     for (int i = 0; i < g->n_inputs && st == OT_OK; i++) {
         ot_value *value = g->inputs[i];
-        ot__parameter *p = ot__ckpt_find(checkpoint, value->name);
+        ot__parameter *p = ot__ckpt_find(from->checkpoint, value->name);
         const bool is_read = ot__uses_count(&uses, value) > 0 || value->is_output;
 
         if (is_read && p == NULL) {
@@ -96,7 +105,7 @@ static ot_status replace_inputs(const ot_checkpoint *checkpoint, ot_model *model
         }
         value->is_input = false;
         if (is_read)
-            st = embed(checkpoint, model, value, p, how);
+            st = embed(from, model, value, p, how);
     }
     if (st == OT_OK)
         g->n_inputs = n;
@@ -136,13 +145,6 @@ static ot_status usual_outputs(const ot__compiled_model *program, ot_model *mode
 
 // ---- the exported model ----
 
-// What an exported model is made from.
-typedef struct source {
-    const ot_model *model; // the eval model as given
-    const ot__compiled_model *program;
-    const ot_checkpoint *checkpoint;
-} source;
-
 static ot_status cut_export(const source *from, ot_model *model, const char *const *names,
                             int n_names, embedding how)
 {
@@ -155,7 +157,7 @@ static ot_status cut_export(const source *from, ot_model *model, const char *con
     }
     OT_THEN(st, export_set_outputs(from->program, model, names, n_names));
     OT_THEN(st, ot__graph_prune(model->graph, NULL));
-    OT_THEN(st, replace_inputs(from->checkpoint, model, how));
+    OT_THEN(st, replace_inputs(from, model, how));
     OT_THEN(st, ot__graph_verify(model->graph));
     ot__free(found);
     return st == OT_OK ? ot__model_drop_metadata(model, OT_METADATA_OUTPUTS) : st;
@@ -177,13 +179,20 @@ static ot_status export_from(const source *from, const char *const *output_names
 static ot_status export(ot_session *session, const char *const *output_names, int n_outputs,
                         embedding how, ot_model **out)
 {
-    const source from = {session->eval_source, &session->eval, session->checkpoint};
+    const bool is_cut = ot__session_cuts_values(session);
+    source from = {session->eval_source, &session->eval, session->checkpoint, NULL};
+    ot_status st;
 
     if (session->eval.model == NULL)
         return ot__error(OT_ERR_STATE, "the session has no eval model to export");
     OT_TRY(ot__session_check_values(session));
-    OT_TRY(ot__ckpt_check_whole(session->checkpoint, session->checkpoint->shows_averages));
-    return export_from(&from, output_names, n_outputs, how, out);
+    if (!is_cut)
+        OT_TRY(ot__ckpt_check_whole(session->checkpoint, session->checkpoint->shows_averages));
+    st = ot__session_gather_values(session, &from.values);
+    if (st == OT_OK && (!is_cut || ot__session_is_root(session)))
+        st = export_from(&from, output_names, n_outputs, how, out);
+    ot_dict_destroy(from.values);
+    return is_cut ? ot__session_agree(session, st, "export") : st;
 }
 
 ot_status ot_session_export(ot_session *session, const char *const *output_names, int n_outputs,
@@ -206,7 +215,7 @@ static ot_status export_model(const ot_model *eval, const ot_checkpoint *checkpo
                               const char *const *output_names, int n_outputs, ot_model **out)
 {
     ot__compiled_model program;
-    const source from = {eval, &program, checkpoint};
+    const source from = {eval, &program, checkpoint, NULL};
     ot_model *model;
     ot_status st;
 

@@ -9,8 +9,23 @@
 ot_status ot__ranks_agree(ot_comm *comm, ot_status st, const char *call,
                           const ot_agree_field *fields, int n_fields)
 {
+    if (comm == NULL)
+        return st;
     OT_TRY(ot__comm_check(comm));
     return ot__comm_agree_on(comm, st, call, fields, n_fields);
+}
+
+ot_status ot__ranks_compare(ot_comm *comm, uint64_t mine, const char *call, bool *differs)
+{
+    ot_agreement a = OT_AGREEMENT_INIT;
+    uint64_t first = mine;
+
+    OT_TRY(ot__comm_spread(comm, OT_TAG_BROADCAST, 0, &first, sizeof first, call));
+    a.call = call;
+    a.any = mine != first;
+    OT_TRY(ot_comm_agree(comm, &a));
+    *differs = a.any != 0;
+    return OT_OK;
 }
 
 // ---- what must be the same ----
@@ -101,15 +116,10 @@ static ot_status spread_values(const ot_session *session)
 static ot_status bring_values_together(const ot_session *session)
 {
     ot_comm *comm = session->ranks->comm;
-    const uint64_t mine = hash_values(session);
-    uint64_t first = mine;
-    ot_agreement a = OT_AGREEMENT_INIT;
+    bool differ;
 
-    OT_TRY(ot__comm_spread(comm, OT_TAG_BROADCAST, 0, &first, sizeof first, "session"));
-    a.call = "session";
-    a.any = mine != first;
-    OT_TRY(ot_comm_agree(comm, &a));
-    if (a.any == 0)
+    OT_TRY(ot__ranks_compare(comm, hash_values(session), "session", &differ));
+    if (!differ)
         return OT_OK;
     if (ot_comm_rank(comm) == 0)
         ot__log(OT_LOG_WARNING, "the ranks began with different values: all take those of rank 0");
@@ -136,23 +146,23 @@ static ot_status agree_on_session(ot_comm *comm, const ot_session *session, ot_s
     fields[3] = (ot_agree_field){"precision", (uint64_t)session->options.precision};
     fields[4] = (ot_agree_field){"reproducible", (uint64_t)session->options.reproducible};
     fields[5] = (ot_agree_field){"bucket_bytes", session->ranks->bucket_bytes};
-    fields[7] = (ot_agree_field){"zero", (uint64_t)session->ranks->zero};
     fields[6] = (ot_agree_field){"the state of the optimizer",
                                  (uint64_t)o->has_slot[OT_SLOT_MOMENT1] +
                                      2 * (uint64_t)o->has_slot[OT_SLOT_MOMENT2] +
                                      4 * (uint64_t)o->has_slot[OT_SLOT_AVERAGE]};
+    fields[7] = (ot_agree_field){"zero", (uint64_t)session->ranks->zero};
     return ot__ranks_agree(comm, OT_OK, "session", fields, (int)OT_COUNT(fields));
 }
 
 static ot_status poke_ranks(void *context)
 {
-    return ot__comm_poke(((struct ot__ranks *)context)->comm);
+    return ot__comm_poke(((ot_session *)context)->ranks->comm);
 }
 
 // In the order of the ranks.
 static ot_status sum_over_ranks(void *context, double *numbers, int n)
 {
-    ot_comm *comm = ((struct ot__ranks *)context)->comm;
+    ot_comm *comm = ((ot_session *)context)->ranks->comm;
 
     return ot_comm_all_reduce(comm, OT_COMM_SUM, OT_F64, numbers, n);
 }
@@ -177,7 +187,23 @@ ot_status ot__ranks_prepare(ot_session *session)
     if (session->checkpoint->is_nominal)
         return ot__error(OT_ERR_UNSUPPORTED, "the checkpoint is nominal: a session over several "
                                              "ranks begins with values");
-    return ot__buckets_make(session);
+    OT_TRY(ot__buckets_make(session));
+    return ot__transfers_list(session);
+}
+
+// Those of an accumulation that goes on are whole.
+static ot_status check_zero(const ot_session *session, int zero)
+{
+    enum { MOST = 3 };
+
+    if (zero < 0 || zero > MOST)
+        return ot__error(OT_ERR_INVALID, "zero is %d, expected 0 to %d", zero, MOST);
+    if (zero > 1 && session->checkpoint->n_accumulated > 0)
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "the checkpoint has gradients of an update that goes on, which zero %d "
+                         "cuts over the ranks: expected zero 0 or 1",
+                         zero);
+    return OT_OK;
 }
 
 ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *options)
@@ -186,8 +212,7 @@ ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *optio
     const int n = options->comm != NULL ? ot_comm_world_size(options->comm) : 1;
     struct ot__ranks *ranks;
 
-    if (options->zero < 0 || options->zero > 1)
-        return ot__error(OT_ERR_INVALID, "zero is %d, expected 0 or 1", options->zero);
+    OT_TRY(check_zero(session, options->zero));
     if (n < 2)
         return OT_OK;
     ranks = ot__alloc_zero(1, sizeof *ranks);
@@ -197,10 +222,16 @@ ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *optio
                               ? options->bucket_bytes
                               : OT_MAX((size_t)LEAST, (size_t)PER_RANK * (size_t)n);
     ranks->zero = options->zero;
-    ranks->exchange =
-        (ot_exchange){.context = ranks, .reduce_start = ot__ranks_reduce_start, .poke = poke_ranks};
+    // The same bits for any number of ranks take sums over slices before those over ranks.
+    ranks->cuts_gradients = options->zero > 1 && session->options.reproducible == 0;
+    ranks->cuts_values = options->zero > 2;
+    ranks->joins_steps = ranks->cuts_gradients || ranks->cuts_values;
+    ranks->exchange = (ot_exchange){.context = session,
+                                    .reduce_start = ot__ranks_reduce_start,
+                                    .poke = poke_ranks,
+                                    .transfer = ot__transfer_run};
     ranks->update_exchange = (ot_exchange){
-        .context = ranks, .sum = options->zero > 0 ? sum_over_ranks : NULL, .poke = poke_ranks};
+        .context = session, .sum = options->zero > 0 ? sum_over_ranks : NULL, .poke = poke_ranks};
     session->ranks = ranks;
     if (session->plan_options.n_threads == 0)
         session->plan_options.n_threads = ot_comm_threads(options->comm);
@@ -219,6 +250,11 @@ ot_status ot__ranks_join(const ot_parallel_options *options, ot_session *session
 bool ot__session_is_cut(const ot_session *session)
 {
     return session->ranks != NULL && session->ranks->zero > 0;
+}
+
+bool ot__ranks_make_gradients(const ot_session *session)
+{
+    return session->ranks != NULL && session->ranks->cuts_gradients;
 }
 
 bool ot__ranks_cut_later(const ot_session *session)

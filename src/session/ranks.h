@@ -5,6 +5,7 @@
 
 #include "dist/dist.h"
 #include "onnxtrain/parallel.h"
+#include "passes/passes.h"
 #include "session/session_internal.h"
 
 // Tensors that are summed together lie one after the other in one memory.
@@ -15,8 +16,11 @@ typedef struct ot__bucket {
     int n_parameters;
     int64_t *starts;    // of the elements whose sum each rank makes, and the end
     ot__reduce *reduce; // NULL: `starts` is still to be found
-    bool is_complete;   // as far as a plan has come
-    bool is_started;    // for the present update
+    ot__reduce *gather; // of values that are cut; NULL: they are whole
+    // The share of this rank, where values or gradients are cut; else NULL. The checkpoint's.
+    char *value_share, *gradient_share;
+    bool is_complete; // as far as a plan has come
+    bool is_started;  // for the present update
 } ot__bucket;
 
 struct ot__ranks {
@@ -24,13 +28,20 @@ struct ot__ranks {
     size_t bucket_bytes;
     int n_slices; // that contribute to sums, of all ranks
     int zero;
-    bool is_cut;         // what zero cuts (zero.c)
+    bool cuts_gradients, cuts_values; // beside what the optimizer keeps
+    bool joins_steps;                 // ranks exchange buckets in every train step (transfer.c)
+    bool is_cut;                      // what zero cuts (zero.c),
+    bool is_half_cut;                 // or some of it, after a failure
+    int64_t n_owed; // steps that other ranks still wait for, of this one (ot__session_owe_steps)
     int64_t *first_here; // per parameter of the session: its first element whose state is here
     ot__bucket *buckets; // of gradients
     int n_buckets;
     ot__parameter **parameters; // of all buckets
     int n_parameters;
-    int *bucket_of; // per parameter of the session; -1: it has no gradient
+    int *bucket_of;             // per parameter of the session; -1: it has no gradient
+    int64_t *offset_of;         // per parameter of the session: its first element in the bucket
+    ot__transfer *transfers[2]; // in a train step and in an eval step
+    int n_transfers[2];
     // Running statistics, of either element type.
     ot__bucket statistics[2];
     int n_statistics;
@@ -43,9 +54,12 @@ struct ot__ranks {
     ot_exchange exchange, update_exchange; // of train steps and of updates
 };
 
-// ranks.c. An agreement; `st`: how it went on this rank so far.
+// ranks.c. An agreement; `st`: how it went on this rank so far, and all there is to say without
+// other ranks (NULL).
 ot_status ot__ranks_agree(ot_comm *comm, ot_status st, const char *call,
                           const ot_agree_field *fields, int n_fields);
+// Whether a number differs from that of rank 0 on some rank.
+ot_status ot__ranks_compare(ot_comm *comm, uint64_t mine, const char *call, bool *differs);
 
 // buckets.c: gradients, which are there, are laid into buckets.
 ot_status ot__buckets_make(ot_session *session);
@@ -67,6 +81,17 @@ void ot__ranks_give_up(ot_session *session);
 ot_status ot__ranks_end_step(ot_session *session, ot_status st);
 // Collective: gradients and running statistics become those of all ranks.
 ot_status ot__ranks_reduce(ot_session *session);
+
+// transfer.c: what steps do with buckets that are cut, in the order of all ranks: as nodes of a
+// plan.
+ot_status ot__transfers_list(ot_session *session);
+ot_status ot__transfers_add(const ot_session *session, const ot__compiled_model *program,
+                            ot_graph *graph);
+ot_status ot__transfer_run(void *context, ot_transfer what, int64_t bucket, void *buffer);
+// The same of a rank that has nothing to compute in a step that others run: it adds nothing to the
+// sums, and drops what it gathers. The room is ot__free_aligned() by the caller.
+ot_status ot__transfers_make_room(const ot_session *session, void **out);
+ot_status ot__transfers_join(ot_session *session, ot_mode mode, void *room);
 
 // zero.c. Collective, before the first sum: finds the shares of the ranks, and cuts what the
 // optimizer keeps.

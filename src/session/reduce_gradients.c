@@ -32,7 +32,7 @@ static int count_sums_that_wait(const ot_session *session)
 
 ot_status ot__ranks_reduce_start(void *context, int64_t bucket)
 {
-    struct ot__ranks *ranks = context;
+    struct ot__ranks *ranks = ((ot_session *)context)->ranks;
 
     // All ranks start them in the same order, also those that do it later.
     ranks->buckets[bucket].is_complete = ranks->starts;
@@ -70,10 +70,10 @@ static ot_status reduce_gradients(ot_session *session)
     struct ot__ranks *ranks = session->ranks;
     const int n_waiting = count_sums_that_wait(session);
 
-    for (int k = 0; k < ranks->n_buckets; k++)
+    for (int k = 0; k < ranks->n_buckets && !ranks->cuts_gradients; k++)
         OT_TRY(start_bucket(ranks, &ranks->buckets[k], session->slices.sets, n_waiting));
     OT_TRY(await_gradients(ranks));
-    if (n_waiting > 0)
+    if (n_waiting > 0 && !ranks->cuts_gradients)
         take_sums(ranks, &session->slices.sets[0]);
     ranks->is_reduced = true;
     ranks->has_begun = false;
@@ -177,7 +177,7 @@ static ot_status keep_own(ot_session *session)
     const struct ot__ranks *ranks = session->ranks;
     const int rank = ot_comm_rank(ranks->comm);
 
-    for (int k = 0; k < ranks->n_buckets; k++) {
+    for (int k = 0; k < ranks->n_buckets && !ranks->cuts_gradients; k++) {
         const ot__bucket *b = &ranks->buckets[k];
         const size_t element = ot_dtype_size(b->dtype);
         char *memory = b->parameters[0]->gradient->data;
@@ -208,7 +208,7 @@ ot_status ot__ranks_end_step(ot_session *session, ot_status st)
 {
     struct ot__ranks *ranks = session->ranks;
 
-    ranks->has_begun = ranks->is_last;
+    ranks->has_begun = ranks->is_last && (ranks->zero == 0 || ranks->is_cut);
     ranks->is_last = ranks->starts = false;
     st = ot__ranks_agree(ranks->comm, st, "train step", NULL, 0);
     if (st != OT_OK)

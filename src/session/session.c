@@ -118,6 +118,11 @@ ot_status ot__session_make_gradients(ot_session *session)
 
         if (!p->trainable)
             continue;
+        if (ot__ranks_make_gradients(session)) {
+            ot_tensor_destroy(p->gradient);
+            p->gradient = NULL;
+            continue;
+        }
         if (p->gradient != NULL && ot__shape_equal(&p->gradient->shape, &p->value->shape) &&
             p->gradient->dtype == p->value->dtype) {
             if (!p->gradient_is_given && session->checkpoint->n_accumulated == 0)

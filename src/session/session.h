@@ -72,13 +72,29 @@ ot_status ot__session_set_slices(ot_session *session, int n_slices, int first, i
 void ot__session_begin_slice(ot_session *session, int slice);
 // How often the gradients of the next train step count; 1 unless said.
 ot_status ot__session_weigh(ot_session *session, double weight);
-// Instead of one, for a slice without rows, or for what has failed before it.
+// Instead of a train step, for a slice without rows.
 ot_status ot__session_skip_step(ot_session *session, ot_status given);
+// Over several ranks steps may be collective (zero 2, 3). A rank that has nothing to compute in one
+// takes part in it by ot__session_join_step(), which is nothing where they are not; `given`: how it
+// went so far. ot__session_owe_steps(): the next n steps are those that others make, too.
+// gather_values.c. Values that are cut over ranks (zero 3). Collective where they are: rank 0 gets
+// them whole, to look up or to take; else *out is NULL. The caller destroys it.
+bool ot__session_cuts_values(const ot_session *session);
+bool ot__session_is_root(const ot_session *session);
+ot_status ot__session_gather_values(ot_session *session, ot_dict **out);
+ot_status ot__session_look_up_value(ot_dict *values, const ot__parameter *p, ot_tensor **out);
+ot_status ot__session_take_value(ot_dict *values, const ot__parameter *p, ot_tensor **out);
+// An agreement of the session's ranks, if it has others.
+ot_status ot__session_agree(ot_session *session, ot_status st, const char *call);
+bool ot__session_joins_steps(const ot_session *session, ot_mode mode);
+ot_status ot__session_join_step(ot_session *session, ot_status given, ot_mode mode);
+void ot__session_owe_steps(ot_session *session, ot_mode mode, int64_t n);
 // step.c: whether sums may begin while a last step of slices runs: each rank has one slice. Such a
 // step is announced by ot__session_set_last(), and then collective.
 bool ot__session_overlaps(const ot_session *session);
-// A step that was announced is not made: all ranks learn why. Returns `st`, or what all return.
-ot_status ot__session_fail_step(ot_session *session, ot_status st);
+// A step that was announced or owed is not made: all ranks learn why. Returns `st`, or what all
+// return.
+ot_status ot__session_fail_step(ot_session *session, ot_status st, ot_mode mode);
 // How a slice goes is known to this rank alone; all learn it with the update, which makes one sum
 // of what the ranks have.
 //

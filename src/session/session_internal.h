@@ -129,6 +129,7 @@ typedef struct ot__slices {
     int present;            // the number of the one that runs
     double weight;          // of the gradients that it has so far
     bool has_weights;       // which is not 1
+    bool has_rows;          // so far in some step
     int n_run;              // slices that had rows
     ot__gradient_set *sets; // sums over slices, of which those in front wait for others
     int n_sets, n_waiting;
@@ -221,6 +222,8 @@ ot_status ot__ranks_prepare(ot_session *session); // when its parameters have gr
 // failed.
 ot_status ot__ranks_join(const ot_parallel_options *options, ot_session *session, ot_status st);
 void ot__ranks_deinit(ot_session *session);
+// Gradients are made when they are cut over ranks.
+bool ot__ranks_make_gradients(const ot_session *session);
 // What the optimizer keeps is still to be cut over ranks.
 bool ot__ranks_cut_later(const ot_session *session);
 

@@ -70,13 +70,23 @@ static ot_status add_sum_starts(const ot_session *session, ot_graph *graph)
     ot_status st;
     int *bucket_of;
 
-    if (session->ranks == NULL)
+    if (session->ranks == NULL || session->ranks->joins_steps)
         return OT_OK;
     bucket_of = ot__buckets_of_inputs(session, graph->n_inputs);
     st = ot__made(bucket_of != NULL);
     OT_THEN(st, ot__pass_reduce(graph, bucket_of, session->ranks->n_buckets));
     ot__free(bucket_of);
     return st;
+}
+
+// A step over ranks among which parameters are cut. A training plan is made before they are.
+static bool has_transfers(const ot_session *session, const ot__compiled_model *program)
+{
+    const struct ot__ranks *ranks = session->ranks;
+
+    if (ranks == NULL)
+        return false;
+    return program == &session->training ? ranks->joins_steps : ranks->cuts_values && ranks->is_cut;
 }
 
 // Of the training or the eval model.
@@ -99,6 +109,8 @@ static ot_status plan_of_session(void *owner, const ot__compiled_model *program,
     OT_TRY(ot__derived_make(session, program, graph, shapes->hoisted));
     if (program == &session->training)
         OT_TRY(add_sum_starts(session, graph));
+    if (has_transfers(session, program))
+        OT_TRY(ot__transfers_add(session, program, graph));
     OT_TRY(ot__plan_budget(session, 0, &options));
     layouts = ot__packing_of_inputs(session, program, graph->n_inputs);
     OT_TRY(ot__made(layouts != NULL));

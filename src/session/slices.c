@@ -45,6 +45,18 @@ static int count_waiting(const ot__slices *s)
     return most;
 }
 
+// Gradients that are cut over ranks are summed in every step.
+static bool are_gradients_cut(const ot_session *session)
+{
+    return session->ranks != NULL && session->ranks->cuts_gradients;
+}
+
+// In sums that wait.
+static bool keeps_gradient(const ot_session *session, const ot__parameter *p)
+{
+    return p->trainable && p->gradient != NULL && !are_gradients_cut(session);
+}
+
 // Bytes of a set, and where in its memory things lie: gradients each aligned, then statistics.
 static size_t lay_set(const ot_session *session, ot__gradient_set *set)
 {
@@ -57,7 +69,7 @@ static size_t lay_set(const ot_session *session, ot__gradient_set *set)
     for (int i = 0; i < n; i++) { // those of a bucket one after the other
         const ot__parameter *p = ranks != NULL ? ranks->parameters[i] : session->parameters[i];
 
-        if (!p->trainable || p->gradient == NULL)
+        if (!keeps_gradient(session, p))
             continue;
         if (set != NULL)
             set->gradients[p->number] = set->memory + at;
@@ -167,7 +179,9 @@ void ot__session_begin_slice(ot_session *session, int slice)
         return;
     if (s->is_under_way) {
         ot__undo_rewind(session);
+        session->overwrite_gradients = !are_gradients_cut(session);
     } else {
+        session->overwrite_gradients = true;
         ot__packing_enter(session);
         ot__undo_keep_first(session);
         s->is_under_way = true;
@@ -177,8 +191,7 @@ void ot__session_begin_slice(ot_session *session, int slice)
     }
     s->present = slice;
     s->weight = 1;
-    s->has_weights = false;
-    session->overwrite_gradients = true;
+    s->has_weights = s->has_rows = false;
 }
 
 ot_status ot__session_weigh(ot_session *session, double weight)
@@ -190,7 +203,7 @@ ot_status ot__session_weigh(ot_session *session, double weight)
         return OT_OK;
     s->weight = weight;
     s->has_weights = fabs(weight - 1) > 0;
-    if (session->overwrite_gradients || !(fabs(weight - before) > 0))
+    if (!s->has_rows || are_gradients_cut(session) || !(fabs(weight - before) > 0))
         return OT_OK;
     return ot__session_scale_parameter_gradients(session, before / weight);
 }
@@ -239,7 +252,7 @@ static void join_sets(ot_session *session, int first, bool is_to_last)
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
 
-        if (!p->trainable)
+        if (!keeps_gradient(session, p))
             continue;
         for (int k = 0; k < n; k++)
             j.parts[k] = s->sets[first + k].gradients[i];
@@ -268,7 +281,7 @@ static void fill_set(ot_session *session, int k)
     const ot__gradient_set *set = &session->slices.sets[k];
 
     for (int i = 0; i < session->n_parameters; i++)
-        if (session->parameters[i]->trainable)
+        if (keeps_gradient(session, session->parameters[i]))
             keep(set->gradients[i], session->parameters[i]->gradient);
     for (int i = 0; i < session->undo.n; i++)
         keep(set->statistics[i], session->undo.parameters[i]->value);
@@ -279,7 +292,9 @@ static void make_zero(ot_session *session)
 {
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
-        const ot_tensor *t = p->trainable ? p->gradient : p->is_undone ? p->value : NULL;
+        const ot_tensor *t = keeps_gradient(session, p) ? p->gradient
+                             : p->is_undone             ? p->value
+                                                        : NULL;
 
         if (t != NULL && t->n_bytes > 0)
             memset(t->data, 0, t->n_bytes);
@@ -288,7 +303,6 @@ static void make_zero(ot_session *session)
 
 void ot__slices_divide_statistics(ot_session *session, int64_t n)
 {
-
     for (int i = 0; i < session->undo.n; i++) {
         const ot_tensor *value = session->undo.parameters[i]->value;
         const int64_t count = ot_tensor_count(value);
@@ -329,11 +343,11 @@ ot_status ot__session_end_slice(ot_session *session)
     if (s->count <= 1)
         return OT_OK;
     ot__packing_enter(session); // sets lie as steps leave gradients
-    if (session->overwrite_gradients) {
+    if (!s->has_rows) {
         make_zero(session);
     } else {
         s->n_run++;
-        if (s->has_weights)
+        if (s->has_weights && !are_gradients_cut(session))
             OT_TRY(ot__session_scale_parameter_gradients(session, s->weight));
     }
     add_slice(session);
@@ -341,6 +355,7 @@ ot_status ot__session_end_slice(ot_session *session)
         return OT_OK;
     if (session->ranks == NULL)
         ot__slices_divide_statistics(session, s->n_run);
-    session->overwrite_gradients = false;
+    if (!are_gradients_cut(session)) // else the steps have said so
+        session->overwrite_gradients = false;
     return OT_OK;
 }

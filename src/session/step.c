@@ -181,16 +181,47 @@ static ot_status check_session_step(ot_session *session, ot__compiled_model *pro
     return ot__input_gradients_make(session, program);
 }
 
-// Over several ranks all run the step, or none does.
-static ot_status agree_on_step(ot_session *session, ot_status st)
+static const char *step_call(ot_mode mode)
 {
+    return mode == OT_MODE_TRAIN ? "train step" : "eval step";
+}
+
+// Over several ranks all run the step, or none does. Of slices, each rank has its own.
+static ot_status agree_on_step(ot_session *session, ot_status st, ot_mode mode)
+{
+    struct ot__ranks *ranks = session->ranks;
+    const bool is_of_all = !(session->slices.is_under_way && ranks->joins_steps);
     const ot_agree_field fields[] = {
-        {"whether gradients are overwritten", session->overwrite_gradients},
-        {"whether this is the last train step of the update", session->ranks->is_last},
-        {"the number of train steps", session->counter},
+        {"whether gradients are overwritten", is_of_all && session->overwrite_gradients},
+        {"whether this is the last train step of the update", ranks->is_last},
+        {"the number of train steps", is_of_all ? session->counter : 0},
     };
 
-    return ot__ranks_agree(session->ranks->comm, st, "train step", fields, (int)OT_COUNT(fields));
+    st = ot__ranks_agree(ranks->comm, st, step_call(mode), fields,
+                         mode == OT_MODE_TRAIN ? (int)OT_COUNT(fields) : 0);
+    ranks->is_last = ranks->is_last && (st == OT_OK || mode != OT_MODE_TRAIN);
+    if (st != OT_OK) {
+        ranks->n_owed = 0;
+        ot__ranks_give_up(session); // others may be in an update
+    }
+    return st;
+}
+
+// What steps exchange is still to be cut over the ranks, or a cut has failed on some.
+static bool is_to_be_cut(const ot_session *session, ot_mode mode)
+{
+    const struct ot__ranks *ranks = session->ranks;
+
+    return !ranks->is_cut && (mode == OT_MODE_TRAIN ? ranks->joins_steps : ranks->is_half_cut);
+}
+
+static ot_status cut_before_step(ot_session *session, ot_status st, ot_mode mode)
+{
+    st = ot__ranks_agree(session->ranks->comm, st, step_call(mode), NULL, 0);
+    OT_THEN(st, ot__zero_cut(session));
+    if (st != OT_OK)
+        session->ranks->n_owed = 0;
+    return st;
 }
 
 // By which random masks differ.
@@ -203,35 +234,68 @@ static uint64_t slice_of_step(const ot_session *session)
 
 // Those of slices are this rank's alone: how they went all learn with the update, or with a last
 // one, in which sums begin.
-static bool is_over_ranks(const ot_session *session)
+static bool is_over_ranks(const ot_session *session, ot_mode mode)
 {
-    return session->ranks != NULL && (!session->slices.is_under_way || session->ranks->is_last);
+    const struct ot__ranks *ranks = session->ranks;
+
+    if (ranks == NULL)
+        return false;
+    return mode == OT_MODE_TRAIN
+               ? ranks->joins_steps || !session->slices.is_under_way || ranks->is_last
+               : ranks->cuts_values;
+}
+
+static ot_status end_step(ot_session *session, ot_status st, ot_mode mode)
+{
+    struct ot__ranks *ranks = session->ranks;
+
+    st = mode == OT_MODE_TRAIN ? ot__ranks_end_step(session, st)
+                               : ot__ranks_agree(ranks->comm, st, step_call(mode), NULL, 0);
+    ranks->n_owed = st == OT_OK && ranks->n_owed > 0 ? ranks->n_owed - 1 : 0;
+    return st;
+}
+
+ot_status ot__session_join_step(ot_session *session, ot_status given, ot_mode mode)
+{
+    ot_status st = given;
+    void *room = NULL;
+
+    if (!is_over_ranks(session, mode))
+        return st;
+    if (is_to_be_cut(session, mode))
+        OT_TRY(cut_before_step(session, st, mode));
+    if (session->ranks->is_cut && session->ranks->joins_steps)
+        OT_THEN(st, ot__transfers_make_room(session, &room));
+    st = agree_on_step(session, st, mode);
+    if (st == OT_OK && room != NULL)
+        st = ot__transfers_join(session, mode, room);
+    if (st == OT_OK)
+        st = end_step(session, st, mode);
+    ot__free_aligned(room);
+    if (st == OT_OK && mode == OT_MODE_TRAIN && session->ranks->cuts_gradients)
+        session->overwrite_gradients = false;
+    return st;
 }
 
 ot_status ot__session_skip_step(ot_session *session, ot_status given)
 {
-    ot_status st = given;
+    const ot_status st = ot__session_join_step(session, given, OT_MODE_TRAIN);
 
-    if (is_over_ranks(session)) {
-        st = agree_on_step(session, given);
-        if (st == OT_OK)
-            st = ot__ranks_end_step(session, OT_OK);
-        session->ranks->is_last = false;
-    }
     session->counter += st == OT_OK;
     return st;
 }
 
-ot_status ot__session_fail_step(ot_session *session, ot_status st)
+ot_status ot__session_fail_step(ot_session *session, ot_status st, ot_mode mode)
 {
-    const bool is_told = session->ranks == NULL || !session->ranks->is_last;
+    const struct ot__ranks *ranks = session->ranks;
+    const bool is_told = ranks == NULL || !(ranks->is_last || ranks->n_owed > 0);
 
-    return is_told ? st : ot__session_skip_step(session, st);
+    return is_told ? st : ot__session_join_step(session, st, mode);
 }
 
 static ot_status run_session_plan(ot_session *session, ot__plan *plan, bool training)
 {
-    const bool over_ranks = training && is_over_ranks(session);
+    const bool over_ranks = is_over_ranks(session, training ? OT_MODE_TRAIN : OT_MODE_EVAL);
     const ot_step step = {.seed = session->seed,
                           .counter = session->counter,
                           .rank = training ? slice_of_step(session) : 0,
@@ -242,7 +306,7 @@ static ot_status run_session_plan(ot_session *session, ot__plan *plan, bool trai
         ot__undo_keep(session);
         session->checkpoint->n_accumulated = 0; // the gradients change
     }
-    if (over_ranks) {
+    if (over_ranks && training) {
         OT_TRY(ot__ranks_begin_step(session));
         session->ranks->starts = session->ranks->is_last &&
                                  !(session->slices.is_under_way && session->slices.has_weights);
@@ -255,7 +319,7 @@ ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
                            int n_outputs, bool *has_run)
 {
     const bool training = mode == OT_MODE_TRAIN;
-    const bool over_ranks = training && is_over_ranks(session);
+    const bool over_ranks = is_over_ranks(session, mode);
     ot__compiled_model *program = training ? &session->training : &session->eval;
     uint64_t is_new[OT_SESSION_OUTPUTS / 64] = {0};
     ot__plan *plan = NULL;
@@ -264,12 +328,16 @@ ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
     *has_run = false;
     OT_THEN(st, check_session_step(session, program, inputs, n_inputs));
     OT_THEN(st, prepare_session_plan(session, program, outputs, n_outputs, is_new, &plan));
-    if (over_ranks) {
-        st = agree_on_step(session, st);
-        session->ranks->is_last = session->ranks->is_last && st == OT_OK;
-        if (st != OT_OK)
-            ot__ranks_give_up(session); // others may be in an update
+    if (over_ranks && is_to_be_cut(session, mode)) {
+        st = cut_before_step(session, st, mode);
+        if (st != OT_OK) { // on all ranks
+            take_back(outputs, n_outputs, is_new);
+            return st;
+        }
+        st = prepare_session_plan(session, program, outputs, n_outputs, is_new, &plan);
     }
+    if (over_ranks)
+        st = agree_on_step(session, st, mode);
     if (st == OT_OK) {
         ot__packing_enter(session);
         bind_step_inputs(session, program, plan, inputs);
@@ -278,7 +346,7 @@ ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
         st = run_session_plan(session, plan, training);
         OT_THEN(st, take_step_outputs(program, plan, outputs, n_outputs, is_new));
         if (over_ranks)
-            st = ot__ranks_end_step(session, st);
+            st = end_step(session, st, mode);
         if (st != OT_OK && training)
             ot__undo_restore(&session->undo);
     }
@@ -289,6 +357,7 @@ ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
     if (training) {
         session->counter++;
         session->overwrite_gradients = false;
+        session->slices.has_rows = true;
     }
     return OT_OK;
 }
@@ -339,8 +408,22 @@ bool ot__session_overlaps(const ot_session *session)
 {
     const struct ot__ranks *ranks = session->ranks;
 
-    return ranks != NULL && session->slices.count == ot_comm_world_size(ranks->comm) &&
+    return ranks != NULL && !ranks->joins_steps &&
+           session->slices.count == ot_comm_world_size(ranks->comm) &&
            ranks->n_slices == session->slices.count;
+}
+
+bool ot__session_joins_steps(const ot_session *session, ot_mode mode)
+{
+    const struct ot__ranks *ranks = session->ranks;
+
+    return ranks != NULL && (mode == OT_MODE_TRAIN ? ranks->joins_steps : ranks->cuts_values);
+}
+
+void ot__session_owe_steps(ot_session *session, ot_mode mode, int64_t n)
+{
+    if (ot__session_joins_steps(session, mode))
+        session->ranks->n_owed = n;
 }
 
 void ot__session_set_last(ot_session *session)

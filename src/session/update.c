@@ -28,12 +28,16 @@ static const void *optimizer_number(const ot__optimizer *o, ot__input_role role)
     }
 }
 
-// Where the elements of a parameter begin whose state is here, in bytes of the value and gradient.
-static size_t begin_of_state(const ot_session *session, const ot__parameter *p)
+// Where the elements of a parameter begin whose state is here, in bytes of the whole value or
+// gradient.
+static size_t begin_of_state(const ot_session *session, const ot__parameter *p, ot__input_role role)
 {
-    return session->ranks == NULL || !session->ranks->is_cut
-               ? 0
-               : (size_t)session->ranks->first_here[p->number] * ot_dtype_size(p->value->dtype);
+    const struct ot__ranks *ranks = session->ranks;
+
+    if (ranks == NULL || !ranks->is_cut ||
+        (role == OT_ROLE_PARAMETERS ? ranks->cuts_values : ranks->cuts_gradients))
+        return 0;
+    return (size_t)ranks->first_here[p->number] * ot_dtype_size(p->value->dtype);
 }
 
 static void bind_optimizer(const ot_session *session)
@@ -51,7 +55,7 @@ static void bind_optimizer(const ot_session *session)
             const char *data = optimizer_tensor(p, role)->data;
 
             if (role == OT_ROLE_PARAMETERS || role == OT_ROLE_GRADIENTS)
-                data += begin_of_state(session, p);
+                data += begin_of_state(session, p, role);
             ot__plan_bind_input(o->plan, i, k, data);
         }
     }
@@ -178,6 +182,7 @@ static ot_status agree_on_update(ot_session *session, ot_status st, int64_t n_mi
     };
 
     st = ot__ranks_agree(session->ranks->comm, st, "update", fields, (int)OT_COUNT(fields));
+    session->ranks->n_owed = 0;
     if (st != OT_OK) {
         ot__ranks_give_up(session);
         return st;

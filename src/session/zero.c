@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the optimizer keeps is cut over the ranks: every bucket into as many shares of about the
-// same size, which begin with a row of a parameter. A share is one piece of memory in whatever
-// layout, so that value, gradient and slots match element by element, and the optimizer takes parts
-// of parameters as it takes whole ones.
+// What zero says is cut over the ranks: every bucket into as many shares of about the same size,
+// which begin with a row of a parameter. A share is one piece of memory in whatever layout, so that
+// value, gradient and slots match element by element, and the optimizer takes parts of parameters
+// as it takes whole ones.
 #include "session/ranks.h"
 
 #include <string.h>
@@ -19,53 +19,59 @@ static int axis_of_rows(const ot_shape *shape)
     return axis;
 }
 
+static int64_t count_of_parameter(const ot__parameter *p)
+{
+    int64_t count;
+
+    return ot__shape_count(ot__parameter_shape(p), &count) ? count : 0;
+}
+
 // Elements of the least piece of a parameter that is rows in its layout too: 0, it cannot be cut.
 static int64_t step_of_cuts(const ot_session *session, const ot__parameter *p)
 {
-    const ot_shape *shape = &p->value->shape;
+    const ot_shape *shape = ot__parameter_shape(p);
     const int64_t unit = ot__layout_row_unit(session->packing.layouts[p->number], shape);
 
-    return unit == 0 ? 0 : ot_tensor_count(p->value) / shape->dim[axis_of_rows(shape)] * unit;
+    return unit == 0 ? 0 : count_of_parameter(p) / shape->dim[axis_of_rows(shape)] * unit;
 }
 
-// Shares of a bucket; starts[rank] in elements. Where a share of equal size would begin, it begins
-// with the next row.
-static void cut_bucket(const ot_session *session, const ot__bucket *b, int n_ranks, int64_t *starts)
+// Shares of a bucket, in elements. Where a share of equal size would begin, it begins with the next
+// row.
+static void cut_bucket(const ot_session *session, ot__bucket *b, int n_ranks)
 {
-    int64_t at = 0; // of the parameter at hand
     int rank = 1;
 
-    starts[0] = 0;
+    b->starts[0] = 0;
     for (int i = 0; i < b->n_parameters; i++) {
         const ot__parameter *p = b->parameters[i];
-        const int64_t count = ot_tensor_count(p->value), step = step_of_cuts(session, p);
-        const int64_t next = at + ot__bucket_count(p->value);
+        const int64_t at = session->ranks->offset_of[p->number];
+        const int64_t count = count_of_parameter(p), step = step_of_cuts(session, p);
+        const int64_t next = i + 1 < b->n_parameters
+                                 ? session->ranks->offset_of[b->parameters[i + 1]->number]
+                                 : b->n_elements;
 
         for (; rank < n_ranks; rank++) {
             const int64_t inside = b->n_elements / n_ranks * rank - at;
+            const int64_t cut = step > 0 ? (inside + step - 1) / step * step : count;
 
             if (at + inside >= next)
                 break;
-            starts[rank] = step == 0 || inside >= count
-                               ? (inside > 0 ? next : at)
-                               : at + OT_MIN((inside + step - 1) / step * step, count);
+            b->starts[rank] = inside <= 0 ? at : cut >= count ? next : at + cut;
         }
-        at = next;
     }
     for (; rank <= n_ranks; rank++)
-        starts[rank] = b->n_elements;
+        b->starts[rank] = b->n_elements;
 }
 
 // ---- shardings ----
 
-// Which rows each rank has of a parameter that begins at element `at` of its bucket.
-static ot_status make_state_sharding(const struct ot__ranks *ranks, const ot__parameter *p,
-                                     const int64_t *starts, int64_t at, int64_t *points,
-                                     ot_sharding **out)
+// Which rows each rank has of a parameter.
+static ot_status make_state_sharding(const struct ot__ranks *ranks, const ot__bucket *b,
+                                     const ot__parameter *p, int64_t *points, ot_sharding **out)
 {
     const ot_shape one = OT_SHAPE(1);
-    const ot_shape *shape = p->value->shape.ndim > 0 ? &p->value->shape : &one;
-    const int64_t count = ot_tensor_count(p->value);
+    const ot_shape *shape = ot__parameter_shape(p)->ndim > 0 ? ot__parameter_shape(p) : &one;
+    const int64_t count = count_of_parameter(p), at = ranks->offset_of[p->number];
     const int axis = axis_of_rows(shape);
     const int64_t row = count > 0 ? count / shape->dim[axis] : 1;
     ot_cut cut = OT_CUT_INIT;
@@ -76,44 +82,122 @@ static ot_status make_state_sharding(const struct ot__ranks *ranks, const ot__pa
     cut.n_parts = ot_comm_world_size(ranks->comm);
     cut.points = points;
     for (int i = 0; i < cut.n_parts; i++)
-        points[i] = OT_MAX(OT_MIN(starts[i] - at, count), 0) / row;
+        points[i] = OT_MAX(OT_MIN(b->starts[i] - at, count), 0) / row;
     points[cut.n_parts] = shape->dim[axis];
     return ot_sharding_create(p->value->dtype, shape, &cut, 1, -1, out);
 }
 
+// All slots of a parameter, or none.
 static ot_status cut_slots(ot_checkpoint *checkpoint, ot__parameter *p, const ot_sharding *sharding)
 {
-    for (int k = 0; k < OT_SLOTS; k++) {
-        ot_tensor *local;
+    ot_tensor *local[OT_SLOTS] = {NULL};
+    ot_status st = OT_OK;
 
-        if (p->slots[k] == NULL)
-            continue;
-        OT_TRY(ot__ckpt_cut(checkpoint, sharding, p->slots[k], &local));
-        ot_tensor_destroy(p->slots[k]);
-        p->slots[k] = local;
+    for (int k = 0; k < OT_SLOTS && st == OT_OK; k++)
+        if (p->slots[k] != NULL)
+            st = ot__ckpt_cut(checkpoint, sharding, p->slots[k], &local[k]);
+    for (int k = 0; k < OT_SLOTS; k++) {
+        ot_tensor *unused = st == OT_OK && local[k] != NULL ? p->slots[k] : local[k];
+
+        if (st == OT_OK && local[k] != NULL)
+            p->slots[k] = local[k];
+        ot_tensor_destroy(unused);
     }
+    return st;
+}
+
+// Unless an earlier call, which failed for something else, has.
+static ot_status cut_state(ot_session *session, const ot__bucket *b, ot__parameter *p,
+                           int64_t *points)
+{
+    struct ot__ranks *ranks = session->ranks;
+    const int64_t first = b->starts[ot_comm_rank(ranks->comm)];
+    ot_sharding *sharding;
+
+    if (p->state_sharding != NULL)
+        return OT_OK;
+    OT_TRY(make_state_sharding(ranks, b, p, points, &sharding));
+    OT_TRY(ot__ckpt_keep_sharding(session->checkpoint, sharding));
+    ot__ckpt_unpack(session->checkpoint, p);
+    OT_TRY(cut_slots(session->checkpoint, p, sharding));
+    p->state_sharding = sharding;
+    ranks->first_here[p->number] =
+        OT_MAX(OT_MIN(first - ranks->offset_of[p->number], count_of_parameter(p)), 0);
     return OT_OK;
 }
 
-static ot_status cut_parameters(ot_session *session, const ot__bucket *b, const int64_t *starts,
-                                int64_t *points)
-{
-    struct ot__ranks *ranks = session->ranks;
-    const int64_t first = starts[ot_comm_rank(ranks->comm)];
-    int64_t at = 0;
+// ---- gradients and values: shares of their buckets ----
 
+static size_t bytes_of_share(const struct ot__ranks *ranks, const ot__bucket *b)
+{
+    const int rank = ot_comm_rank(ranks->comm);
+
+    return (size_t)(b->starts[rank + 1] - b->starts[rank]) * ot_dtype_size(b->dtype);
+}
+
+// Where what is here of a parameter lies in the share.
+static char *place_in_share(const struct ot__ranks *ranks, const ot__bucket *b,
+                            const ot__parameter *p, char *share)
+{
+    const int64_t at = ranks->offset_of[p->number] + ranks->first_here[p->number] -
+                       b->starts[ot_comm_rank(ranks->comm)];
+
+    return share + (size_t)OT_MAX(at, 0) * ot_dtype_size(b->dtype);
+}
+
+static ot_status cut_gradients(ot_session *session, ot__bucket *b)
+{
+    const struct ot__ranks *ranks = session->ranks;
+    const size_t n_bytes = bytes_of_share(ranks, b);
+    void *share;
+
+    if (!ranks->cuts_gradients || b->gradient_share != NULL)
+        return OT_OK;
+    OT_TRY(ot__ckpt_add_block(session->checkpoint, n_bytes, &share));
     for (int i = 0; i < b->n_parameters; i++) {
         ot__parameter *p = b->parameters[i];
-        ot_sharding *sharding;
+        char *place = place_in_share(ranks, b, p, share);
+        ot_tensor *gradient;
+        ot_shape shape;
 
-        OT_TRY(make_state_sharding(ranks, p, starts, at, points, &sharding));
-        OT_TRY(ot__ckpt_keep_sharding(session->checkpoint, sharding));
-        ot__ckpt_unpack(session->checkpoint, p);
-        OT_TRY(cut_slots(session->checkpoint, p, sharding));
-        p->state_sharding = sharding;
-        ranks->first_here[p->number] = OT_MAX(OT_MIN(first - at, ot_tensor_count(p->value)), 0);
-        at += ot__bucket_count(p->value);
+        OT_TRY(ot__ckpt_state_shape(session->checkpoint, p, &shape));
+        OT_TRY(ot_tensor_create(b->dtype, &shape, &gradient));
+        ot__tensor_move(gradient, gradient->n_bytes > 0 ? place : share);
+        ot_tensor_destroy(p->gradient);
+        p->gradient = gradient;
     }
+    b->gradient_share = share;
+    return OT_OK;
+}
+
+// The memory of the whole bucket goes with its last user.
+static ot_status cut_values(ot_session *session, ot__bucket *b)
+{
+    const struct ot__ranks *ranks = session->ranks;
+    const size_t element = ot_dtype_size(b->dtype), n_bytes = bytes_of_share(ranks, b);
+    const char *whole = b->parameters[0]->value->data;
+    void *share;
+
+    if (!ranks->cuts_values || b->value_share != NULL)
+        return OT_OK;
+    OT_TRY(ot__ckpt_add_block(session->checkpoint, n_bytes, &share));
+    if (n_bytes > 0)
+        memcpy(share, whole + (size_t)b->starts[ot_comm_rank(ranks->comm)] * element, n_bytes);
+    for (int i = 0; i < b->n_parameters; i++) {
+        ot__parameter *p = b->parameters[i];
+        char *place = place_in_share(ranks, b, p, share);
+        const bool is_scalar = p->value->shape.ndim == 0;
+        ot_shape shape;
+
+        OT_TRY(ot_sharding_local_shape(p->state_sharding, session->checkpoint->places, &shape));
+        ot__tensor_become(p->value, &shape, place);
+        if (p->value->n_bytes == 0)
+            p->value->data = share;
+        p->value_sharding = p->state_sharding;
+        p->is_scalar = is_scalar;
+    }
+    b->value_share = share;
+    ot__ckpt_drop_blocks(session->checkpoint);
     return OT_OK;
 }
 
@@ -142,63 +226,72 @@ static ot_status agree_on_layouts(ot_session *session)
 {
     ot_comm *comm = session->ranks->comm;
     const uint64_t mine = hash_layouts(session);
-    ot_agreement a = OT_AGREEMENT_INIT;
-    uint64_t first = mine;
+    const uint64_t of_none = (uint64_t)ot_comm_rank(comm); // no other rank's
+    bool differ;
 
-    OT_TRY(ot__comm_spread(comm, OT_TAG_BROADCAST, 0, &first, sizeof first, "update"));
-    a.call = "update";
-    a.any = mine != first || mine == 0;
-    OT_TRY(ot_comm_agree(comm, &a));
-    if (a.any != 0) {
-        ot__log(OT_LOG_INFO, "the ranks have parameters in different layouts: they keep them "
-                             "row-major");
-        a.status = ot__packing_give_up(session);
-        OT_TRY(ot_comm_agree(comm, &a));
-    }
-    return OT_OK;
+    OT_TRY(ot__ranks_compare(comm, mine != 0 ? mine : of_none, "update", &differ));
+    if (!differ)
+        return OT_OK;
+    ot__log(OT_LOG_INFO, "the ranks have parameters in different layouts: they keep them "
+                         "row-major");
+    return ot__ranks_agree(comm, ot__packing_give_up(session), "update", NULL, 0);
 }
 
 // ---- all of it ----
 
-static ot_status cut_all(ot_session *session, int64_t *starts, int64_t *points)
+static ot_status cut_all(ot_session *session, int64_t *points)
 {
     struct ot__ranks *ranks = session->ranks;
-    ot_status st = OT_OK;
 
     session->checkpoint->places[OT_CUT_DATA] = ot_comm_rank(ranks->comm);
     for (int k = 0; k < ranks->n_buckets; k++) {
         ot__bucket *b = &ranks->buckets[k];
 
-        cut_bucket(session, b, ot_comm_world_size(ranks->comm), starts);
-        OT_THEN(st, cut_parameters(session, b, starts, points));
-        memcpy(b->starts, starts, ((size_t)ot_comm_world_size(ranks->comm) + 1) * sizeof *starts);
+        for (int i = 0; i < b->n_parameters; i++)
+            OT_TRY(cut_state(session, b, b->parameters[i], points));
+        OT_TRY(cut_gradients(session, b));
+        OT_TRY(cut_values(session, b));
     }
+    return OT_OK;
+}
+
+static ot_status cut_here(ot_session *session)
+{
+    struct ot__ranks *ranks = session->ranks;
+    int64_t *points = ot__alloc_zero((size_t)ot_comm_world_size(ranks->comm) + 1, sizeof *points);
+    ot_status st;
+
+    if (ranks->first_here == NULL)
+        ranks->first_here = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(int64_t));
+    st = ot__made(points != NULL && ranks->first_here != NULL);
+    OT_THEN(st, cut_all(session, points));
+    ot__free(points);
     return st;
 }
 
 ot_status ot__zero_cut(ot_session *session)
 {
     struct ot__ranks *ranks = session->ranks;
-    const size_t n = (size_t)ot_comm_world_size(ranks->comm) + 1;
-    int64_t *starts, *points;
     ot_status st;
 
     if (ranks->zero == 0 || ranks->is_cut)
         return OT_OK;
-    OT_TRY(agree_on_layouts(session));
-    starts = ot__alloc_zero(n, sizeof *starts);
-    points = ot__alloc_zero(n, sizeof *points);
-    ot__free(ranks->first_here); // of a call that failed
-    ranks->first_here = ot__alloc_zero((size_t)session->n_parameters + 1, sizeof(int64_t));
-    st = ot__made(starts != NULL && points != NULL && ranks->first_here != NULL);
-    OT_THEN(st, cut_all(session, starts, points));
-    ot__free(starts);
-    ot__free(points);
-    OT_TRY(ot__ranks_agree(ranks->comm, st, "update", NULL, 0));
+    if (!ranks->is_half_cut) {
+        OT_TRY(agree_on_layouts(session));
+        for (int k = 0; k < ranks->n_buckets; k++)
+            cut_bucket(session, &ranks->buckets[k], ot_comm_world_size(ranks->comm));
+        ranks->is_half_cut = true;
+    }
+    OT_TRY(ot__ranks_agree(ranks->comm, cut_here(session), "update", NULL, 0));
     ranks->is_cut = true;
     ot__compiled_model_drop_plans(&session->optimizer.program); // of whole slots
     session->optimizer.plan = NULL;
-    return ot__buckets_set_slices(session, ranks->n_slices);
+    if (ranks->cuts_values)
+        ot__compiled_model_drop_plans(&session->eval); // of whole values
+    st = ot__buckets_set_slices(session, ranks->n_slices > 0 ? ranks->n_slices
+                                                             : ot_comm_world_size(ranks->comm));
+    ranks->is_cut = st == OT_OK;
+    return st;
 }
 
 // ---- values, behind an update ----
@@ -208,12 +301,14 @@ ot_status ot__zero_gather(ot_session *session)
     struct ot__ranks *ranks = session->ranks;
     ot_status st = OT_OK;
 
-    for (int k = 0; k < ranks->n_buckets && ranks->zero > 0; k++) {
+    if (ranks->zero == 0 || ranks->cuts_values)
+        return OT_OK;
+    for (int k = 0; k < ranks->n_buckets; k++) {
         void *buffers[OT_TREE_COVER_MAX] = {ranks->buckets[k].parameters[0]->value->data};
 
         OT_TRY(ot__reduce_start(ranks->buckets[k].reduce, OT_REDUCE_GATHER, buffers));
     }
-    for (int k = 0; k < ranks->n_buckets && ranks->zero > 0; k++)
+    for (int k = 0; k < ranks->n_buckets; k++)
         OT_THEN(st, ot__reduce_wait(ranks->buckets[k].reduce));
     return st;
 }

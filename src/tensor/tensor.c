@@ -198,6 +198,16 @@ void ot__tensor_move(ot_tensor *tensor, void *data)
     tensor->owns_data = false;
 }
 
+void ot__tensor_become(ot_tensor *tensor, const ot_shape *shape, void *data)
+{
+    if (tensor->owns_data)
+        ot__free_aligned(tensor->data);
+    tensor->shape = *shape;
+    (void)ot__tensor_sizes(tensor->dtype, shape, &tensor->n_bytes);
+    tensor->data = data;
+    tensor->owns_data = false;
+}
+
 ot_dtype ot_tensor_dtype(const ot_tensor *tensor)
 {
     return OT_IS_LIVE(tensor) ? tensor->dtype : OT_DTYPE_UNDEFINED;

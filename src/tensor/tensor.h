@@ -137,6 +137,8 @@ ot_status ot__tensor_copy_strings(const ot_shape *shape, const ot__bytes *string
 size_t ot__tensor_taken(const ot_tensor *tensor); // of ot__alloc; 0 for NULL
 // Its elements, which are no strings, go to `data`, which is not its own.
 void ot__tensor_move(ot_tensor *tensor, void *data);
+// From now on it is what lies at `data`, which is not its own, in another shape of the same type.
+void ot__tensor_become(ot_tensor *tensor, const ot_shape *shape, void *data);
 // Constants of model files may lie at any byte; kernels want their type's alignment.
 bool ot__tensor_is_aligned(const ot_tensor *tensor);
 bool ot__tensor_is_uniform(const ot_tensor *tensor); // all elements are the same; NULL: yes

@@ -311,6 +311,10 @@ static ot_status start_loop(ot__loop *l)
 {
     const ot_train_options *options = l->options;
 
+    if (options->keep_best && ot__session_joins_steps(l->session, OT_MODE_EVAL))
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "keep_best: each rank has a part of the values (zero 3), of which no copy "
+                         "is kept: use zero 0 to 2");
     OT_TRY(ot__save_open(l));
     OT_TRY(ot__loop_set_schedule(l));
     if (options->config)

@@ -130,17 +130,26 @@ ot_status ot__loop_join_steps(ot__loop *l)
     return OT_OK;
 }
 
-// Batches rank, rank + n, ... of n ranks, each by itself.
+// Batches rank, rank + n, ... of n ranks, each by itself; or all make a step together, the last of
+// which some have no batch for.
 static ot_status evaluate_own(ot__loop *l, ot_batches *batches, ot__metric_sums *own)
 {
     const int64_t n_ranks = ot__loop_n_ranks(l), n = ot_batches_count(batches);
+    ot_status st = OT_OK;
 
-    for (int64_t at = ot__loop_rank(l); at < n; at += n_ranks) {
-        OT_TRY(ot_batches_seek(batches, 0, at));
-        OT_TRY(ot_batches_next(batches, l->inputs, l->n_inputs));
-        OT_TRY(ot__loop_batch(l, OT_MODE_EVAL, &own[at / n_ranks]));
+    ot__session_owe_steps(l->session, OT_MODE_EVAL, (n + n_ranks - 1) / n_ranks);
+    for (int64_t first = 0; first < n && st == OT_OK; first += n_ranks) {
+        const int64_t at = first + ot__loop_rank(l);
+
+        if (at >= n) {
+            st = ot__session_join_step(l->session, st, OT_MODE_EVAL);
+            continue;
+        }
+        st = ot_batches_seek(batches, 0, at);
+        OT_THEN(st, ot_batches_next(batches, l->inputs, l->n_inputs));
+        OT_THEN(st, ot__loop_batch(l, OT_MODE_EVAL, &own[first / n_ranks]));
     }
-    return OT_OK;
+    return st != OT_OK ? ot__session_fail_step(l->session, st, OT_MODE_EVAL) : OT_OK;
 }
 
 ot_status ot__loop_evaluate(ot__loop *l, ot_batches *batches, ot__metric_sums *sums)

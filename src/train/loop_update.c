@@ -53,14 +53,21 @@ static ot_status find_reduction(ot__loop *l)
     return OT_OK;
 }
 
+// The slices of the rank that has most.
+static int64_t most_slices(const ot__loop *l)
+{
+    const int64_t n_ranks = ot__loop_n_ranks(l);
+
+    return (l->n_slices + n_ranks - 1) / n_ranks;
+}
+
 static ot_status make_steps(ot__loop *l)
 {
     const int64_t n_ranks = ot__loop_n_ranks(l);
 
     if (l->comm == NULL)
         return OT_OK;
-    l->steps_room =
-        (l->n_slices + n_ranks - 1) / n_ranks * OT_MIN(l->trainer->accumulation, l->n_batches);
+    l->steps_room = most_slices(l) * OT_MIN(l->trainer->accumulation, l->n_batches);
     l->all_steps = ot__alloc_zero((size_t)(l->steps_room * n_ranks), sizeof *l->steps);
     OT_TRY(ot__made(l->all_steps));
     l->steps = l->all_steps + l->steps_room * ot__loop_rank(l);
@@ -163,10 +170,19 @@ static ot_status train_slice(ot__loop *l, int64_t slice, int64_t n_batches, bool
     if (is_collective)
         ot__session_set_last(l->session);
     OT_THEN(st, train_batch(l, has_confirmed));
-    if (st != OT_OK)
-        return ot__session_fail_step(l->session, st);
-    l->at.batch++;
-    return ot__session_end_slice(l->session);
+    l->at.batch += st == OT_OK;
+    OT_THEN(st, ot__session_end_slice(l->session));
+    return st != OT_OK ? ot__session_fail_step(l->session, st, OT_MODE_TRAIN) : OT_OK;
+}
+
+// Steps that all ranks make together are as many on all: those of one that has fewer slices.
+static ot_status join_slices(ot__loop *l, int64_t n_batches)
+{
+    const int64_t n = (most_slices(l) - (l->last_slice - l->first_slice)) * n_batches;
+
+    for (int64_t i = 0; i < n && ot__session_joins_steps(l->session, OT_MODE_TRAIN); i++)
+        OT_TRY(ot__session_join_step(l->session, OT_OK, OT_MODE_TRAIN));
+    return OT_OK;
 }
 
 static ot_status train_slices(ot__loop *l)
@@ -176,11 +192,12 @@ static ot_status train_slices(ot__loop *l)
     bool has_confirmed = false;
 
     l->are_finite = true;
+    ot__session_owe_steps(l->session, OT_MODE_TRAIN, most_slices(l) * n);
     for (int64_t slice = l->first_slice; slice < l->last_slice; slice++) {
         l->at.batch = first;
         OT_TRY(train_slice(l, slice, n, &has_confirmed));
     }
-    return OT_OK;
+    return join_slices(l, n);
 }
 
 // Over several ranks a state is one to go on from when the losses of all of them are finite.
@@ -211,7 +228,7 @@ ot_status ot__loop_update(ot__loop *l)
 }
 
 // The batch that was trained last is known to be readable; its last slice has rows.
-ot_status ot__loop_repeat(ot__loop *l)
+static ot_status repeat_step(ot__loop *l)
 {
     const bool is_epoch_begun = l->at.batch > 0;
     ot__metric_sums sums = {0};
@@ -226,4 +243,13 @@ ot_status ot__loop_repeat(ot__loop *l)
     if (rows > 0)
         return ot__loop_batch(l, OT_MODE_TRAIN, &sums);
     return ot__trainer_skip_step(l->trainer);
+}
+
+ot_status ot__loop_repeat(ot__loop *l)
+{
+    ot_status st;
+
+    ot__session_owe_steps(l->session, OT_MODE_TRAIN, 1);
+    st = repeat_step(l);
+    return st != OT_OK ? ot__session_fail_step(l->session, st, OT_MODE_TRAIN) : OT_OK;
 }

@@ -43,20 +43,22 @@ ot_status ot__trainer_keep_forward(ot_trainer *trainer, const ot_model *model)
 
 // ---- what it gives ----
 
-static ot_status begin_export(const ot_trainer *trainer)
+// The initializers are the parameters as they are now; of `values` those that are cut over ranks.
+static ot_status refer_to_values(const ot_trainer *trainer, ot_dict *values)
 {
     const ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+    const ot_graph *graph = trainer->forward->graph;
 
-    OT_TRY(ot__ckpt_check_whole(checkpoint, checkpoint->shows_averages));
-    if (trainer->forward == NULL)
-        return ot__error(OT_ERR_STATE, "the trainer was made of artifacts or of a session and has "
-                                       "no forward model: use ot_session_export()");
-    for (int i = 0; i < trainer->forward->graph->n_initializers; i++) {
-        ot_value *value = trainer->forward->graph->initializers[i];
+    for (int i = 0; i < graph->n_initializers; i++) {
+        ot_value *value = graph->initializers[i];
         ot__parameter *p = ot__ckpt_find(checkpoint, value->name);
 
         if (p == NULL)
             continue;
+        if (p->value_sharding != NULL && values != NULL) {
+            OT_TRY(ot__session_look_up_value(values, p, &value->constant));
+            continue;
+        }
         ot__ckpt_unpack(checkpoint, p);
         value->constant = ot__ckpt_shown(checkpoint, p);
     }
@@ -78,33 +80,53 @@ static ot_status copy_parameters(ot_model *model, const ot_checkpoint *checkpoin
     return OT_OK;
 }
 
-static ot_status export_forward(ot_trainer *trainer, ot_model **out)
+static ot_status copy_forward(const ot_trainer *trainer, ot_model **out)
 {
     ot_model *model;
     ot_status st;
 
-    OT_TRY(begin_export(trainer));
     OT_TRY(ot__model_clone(trainer->forward, &model));
     st = copy_parameters(model, ot_session_checkpoint(trainer->session));
     return OT_HAND_OUT(st, out, model, ot_model_destroy);
+}
+
+// To a file, or as a model; where values are cut over ranks, of rank 0.
+static ot_status export_forward(ot_trainer *trainer, const char *path, ot_model **out)
+{
+    const ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+    const bool is_cut = ot__session_cuts_values(trainer->session);
+    ot_dict *values = NULL;
+    ot_status st;
+
+    if (!is_cut)
+        OT_TRY(ot__ckpt_check_whole(checkpoint, checkpoint->shows_averages));
+    if (trainer->forward == NULL)
+        return ot__error(OT_ERR_STATE, "the trainer was made of artifacts or of a session and has "
+                                       "no forward model: use ot_session_export()");
+    st = ot__session_gather_values(trainer->session, &values);
+    if (!is_cut || ot__session_is_root(trainer->session)) {
+        OT_THEN(st, refer_to_values(trainer, values));
+        OT_THEN(st, path != NULL ? ot_model_save(trainer->forward, path, NULL)
+                                 : copy_forward(trainer, out));
+    }
+    if (is_cut) {
+        st = ot__session_agree(trainer->session, st, "export");
+        (void)refer_to_values(trainer, NULL); // not to what goes now
+    }
+    ot_dict_destroy(values);
+    return st;
 }
 
 ot_status ot_trainer_export(ot_trainer *trainer, ot_model **out)
 {
     OT_TRY(OT_OUT(out));
     OT_TRY(ot__trainer_enter(trainer));
-    return ot__trainer_leave(trainer, export_forward(trainer, out));
-}
-
-static ot_status save_forward(ot_trainer *trainer, const char *path)
-{
-    OT_TRY(begin_export(trainer));
-    return ot_model_save(trainer->forward, path, NULL);
+    return ot__trainer_leave(trainer, export_forward(trainer, NULL, out));
 }
 
 ot_status ot_trainer_save_as_onnx(ot_trainer *trainer, const char *path)
 {
     OT_TRY(OT_GIVEN(path));
     OT_TRY(ot__trainer_enter(trainer));
-    return ot__trainer_leave(trainer, save_forward(trainer, path));
+    return ot__trainer_leave(trainer, export_forward(trainer, path, NULL));
 }

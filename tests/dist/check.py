@@ -27,7 +27,7 @@ from torch import nn
 
 UPDATES, ROWS, TAIL_ROWS, FACTOR, HALF_UNIT, DECAY = 10, 16, 7, 10.0, 2.0**-24, 0.01
 ROUNDS = {"1 micro-batch": 1, "3 micro-batches": 3, "uneven tail": 3}
-STAGES = (0, 1)  # of ZeRO
+STAGES = (0, 1, 2, 3)  # of ZeRO
 OPTIMIZERS = {"AdamWOptimizer": 2e-3, "SGDOptimizer": 0.05}
 WIDTH, TOKENS, WORDS, CLASSES = 16, 8, 13, 5
 

@@ -157,6 +157,8 @@ static inline void begin_rank(ot_comm *comm, const fault *f)
 
 static inline void end_rank(void)
 {
+    if (own.session != NULL)
+        RANK_MUST(make_values_whole(own.session));
     ot_session_destroy(own.session);
     own.session = NULL;
 }

@@ -145,6 +145,7 @@ static void train_rank(ot_comm *comm, void *context)
     RANK_MUST(ot_session_create_from_artifacts(artifacts, &how, &session));
     RANK_MUST(ot_session_set_learning_rate(session, kinds[r->kind].learning_rate));
     RANK_MUST(train(r, session));
+    RANK_MUST(make_values_whole(session));
     ot_session_destroy(session);
 }
 

@@ -67,7 +67,7 @@ static void train_and_count(ot_comm *comm, void *context)
     ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
     ot_session *session;
     ot_trainer *trainer;
-    double sent, kept;
+    double sent, least, kept;
 
     parallel.comm = comm;
     parallel.zero = r->zero;
@@ -82,7 +82,9 @@ static void train_and_count(ot_comm *comm, void *context)
     RANK_MUST(ot_comm_get_counters(comm, &after));
     sent = (double)(after.bytes_sent - before.bytes_sent) / UPDATES;
     RANK_MUST(ot_comm_all_reduce(comm, OT_COMM_SUM, OT_F64, &sent, 1));
-    RANK_CHECK(sent >= wanted && sent <= wanted * excess,
+    // What the backward pass finds still there, or does not read, is not gathered again.
+    least = r->zero == 3 ? wanted * 2 / 3 : wanted;
+    RANK_CHECK(sent >= least && sent <= wanted * excess,
                "zero %d, %d micro-batches: %.0f bytes, expected %.0f", r->zero, r->accumulation,
                sent, wanted);
     kept = (double)ot_session_state_bytes(session);

@@ -207,6 +207,7 @@ static void step_on_other_rows(ot_comm *comm, void *context)
     RANK_CHECK(n > 0 && n <= ELEMENTS_MAX, "%d elements", (int)n);
     RANK_MUST(train_step());
     RANK_MUST(update());
+    RANK_MUST(make_values_whole(own.session));
     RANK_MUST(ot_session_get_parameters(own.session, OT_PARAMETERS_TRAINABLE, found, n));
     end_rank();
     RANK_MUST(expect_one_update(expected, n));

@@ -54,6 +54,7 @@ static void train_rank(ot_comm *comm, void *context)
     RANK_MUST(ot_trainer_create_from_session(session, NULL, &options, &trainer));
     for (int i = 0; trainer != NULL && i < UPDATES * r->accumulation; i++)
         RANK_MUST(train_micro_batch(r, trainer, ot_comm_rank(comm), i));
+    RANK_MUST(make_values_whole(session));
     ot_trainer_destroy(trainer);
     ot_session_destroy(session);
 }

@@ -5,9 +5,10 @@
 
 #include "golden/golden.h"
 #include "unit/dist/ranks.h"
+#include "whole.h"
 
 // Of parallel_options.zero: what each of them changes is who keeps what, and never a value.
-static const int zero_stages[] = {0, 1};
+static const int zero_stages[] = {0, 1, 2, 3};
 
 static const struct {
     const char *name, *file; // of its recorded values, and of its text

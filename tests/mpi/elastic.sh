@@ -14,7 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-zeros=1    # stages of ZeRO
+zeros="1 2 3" # stages of ZeRO
 between=12 # steps from kill to kill
 steps=60   # of the whole run
 

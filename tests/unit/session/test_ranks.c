@@ -148,11 +148,37 @@ static ot_status step_own(own *w, int micro_batch, int first, int n, double *los
     return st;
 }
 
+// Values that are cut over the ranks, from all of them.
+static int64_t gathered_values(own *w, double *out)
+{
+    const ot_checkpoint *checkpoint = ot_session_checkpoint(w->session);
+    ot_state_dict_options options = OT_STATE_DICT_OPTIONS_INIT;
+    ot_dict *all, *in;
+    int64_t n = 0;
+
+    options.gather = OT_GATHER_ALL;
+    if (ot_session_get_shards(w->session, OT_STATE_MODEL, &options, &all) != OT_OK ||
+        ot_dict_get_dict(all, "model", &in) != OT_OK)
+        return -1;
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const ot_tensor *value = NULL;
+
+        if (ot_dict_get_tensor(in, checkpoint->parameters[i]->name, &value) != OT_OK)
+            return -1;
+        for (int64_t k = 0; k < ot_tensor_count(value) && n < ELEMENTS_MAX; k++)
+            out[n++] = ot__tensor_get_f64(value, k);
+    }
+    ot_dict_destroy(all);
+    return n;
+}
+
 static int64_t values_of(own *w, double *out)
 {
     ot_checkpoint *checkpoint = ot_session_checkpoint(w->session);
     int64_t n = 0;
 
+    if (w->session->ranks != NULL && w->session->ranks->cuts_values)
+        return gathered_values(w, out);
     for (int i = 0; i < checkpoint->n_parameters; i++) {
         const ot_tensor *value = checkpoint->parameters[i]->value;
 
@@ -179,6 +205,30 @@ static ot_status train_own(own *w, const training *t, int first, int n)
     return OT_OK;
 }
 
+// ---- what is cut ----
+
+// What ranks have of every parameter and its gradient, the sum over them.
+static void check_parts(ot_comm *comm, const own *w, int64_t n)
+{
+    const ot_checkpoint *checkpoint = ot_session_checkpoint(w->session);
+    int64_t sums[3] = {0}; // values, gradients, moments
+
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
+        const ot__parameter *p = checkpoint->parameters[i];
+
+        sums[0] += ot_tensor_count(p->value);
+        sums[1] += ot_tensor_count(p->gradient);
+        sums[2] += ot_tensor_count(p->slots[0]);
+    }
+    RANK_MUST(ot_comm_all_reduce(comm, OT_COMM_SUM, OT_I64, sums, 3));
+    for (int k = 0; k < 3; k++) {
+        const int64_t expected = zero >= 3 - k ? n : n * ot_comm_world_size(comm);
+
+        RANK_CHECK(sums[k] == expected, "%d: %d elements, expected %d", k, (int)sums[k],
+                   (int)expected);
+    }
+}
+
 // ---- against one process ----
 
 static void train_like_one(ot_comm *comm, void *context)
@@ -197,6 +247,8 @@ static void train_like_one(ot_comm *comm, void *context)
                    (int)i, found[i], t->expected[i]);
         sum = sum * 1.0000001 + found[i];
     }
+    if (ot_comm_world_size(comm) > 1)
+        check_parts(comm, &w, t->n);
     RANK_MUST(ot_comm_all_gather(comm, &sum, sizeof sum, all));
     for (int i = 0; i < ot_comm_world_size(comm); i++)
         RANK_CHECK(memcmp(&all[i], &sum, sizeof sum) == 0, "rank %d has other bits", i);
@@ -235,11 +287,13 @@ static void updates_are_those_of_one_process_with_the_rows_of_all(void **state)
     compare_with_one(perceptron, 0);
 }
 
-static void with_zero_1_each_rank_updates_its_share(void **state)
+static void with_zero_each_rank_updates_its_share(void **state)
 {
     (void)state;
-    compare_with_one(perceptron, 1);
-    compare_with_one(scaled, 1);
+    for (int k = 1; k <= 3; k++) {
+        compare_with_one(perceptron, k);
+        compare_with_one(scaled, k);
+    }
 }
 
 // ---- running statistics ----
@@ -392,16 +446,17 @@ static void load_and_go_on(ot_comm *comm, void *context)
 static void a_state_that_is_cut_goes_on_with_any_other_number_of_ranks(void **state)
 {
     static const int counts[][2] = {{2, 4}, {4, 1}, {1, 2}, {4, 2}};
+    static const int zeros[][2] = {{0, 1}, {1, 1}, {1, 0}, {2, 3}, {3, 2}, {3, 0}};
     void *folder;
     int k = 0;
 
     (void)state;
     assert_int_equal(temporary_folder_make(&folder), 0);
     for (size_t i = 0; i < OT_COUNT(counts); i++)
-        for (int cut = 0; cut < 4; cut++) {
-            saving s = {.zero_before = cut / 2,
-                        .zero_after = cut % 2,
-                        .is_async = (i + (size_t)cut) % 2 == 1};
+        for (size_t cut = 0; cut < OT_COUNT(zeros); cut++) {
+            saving s = {.zero_before = zeros[cut][0],
+                        .zero_after = zeros[cut][1],
+                        .is_async = (i + cut) % 2 == 1};
             char name[16];
 
             snprintf(name, sizeof name, "s%d", k++);
@@ -440,7 +495,7 @@ static void fail_on_one(ot_comm *comm, void *context)
     ot_status st;
     own w;
 
-    (void)context;
+    zero = *(const int *)context;
     RANK_MUST(open_own(&w, choosing, comm, 7));
     for (int k = 0; k < 3; k++) {
         ot__session_set_last(w.session);
@@ -466,7 +521,8 @@ static void fail_on_one(ot_comm *comm, void *context)
 static void what_fails_on_one_rank_fails_on_all_and_the_next_call_works(void **state)
 {
     (void)state;
-    run_ranks(3, fail_on_one, NULL);
+    for (int k = 0; k <= 3; k++)
+        run_ranks(3, fail_on_one, &k);
 }
 
 static void differ(ot_comm *comm, void *context)
@@ -555,7 +611,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(updates_are_those_of_one_process_with_the_rows_of_all),
-        cmocka_unit_test(with_zero_1_each_rank_updates_its_share),
+        cmocka_unit_test(with_zero_each_rank_updates_its_share),
         cmocka_unit_test(running_statistics_are_averaged),
         cmocka_unit_test(moments_that_are_cut_are_given_in_parts_or_whole),
         cmocka_unit_test(a_state_that_is_cut_goes_on_with_any_other_number_of_ranks),
