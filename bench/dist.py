@@ -41,7 +41,7 @@ HEADS = {
     "overlap": ["model", "forward, median / least, ms", "step, ms", "sums behind it, ms", "sums within it, ms", "sums, ms", "last bucket, ms",
                 "hidden, by pairs / least"],
 }
-STAGES = [0, 1]  # of ZeRO
+STAGES = [0, 1, 2, 3]  # of ZeRO
 
 
 def table_head(part):

@@ -364,7 +364,7 @@ static ot_status export_file(ot_session *session, const core_strings *names, con
     ot_model *model;
     ot_status st = ot_session_export_view(session, names->items, names->count, &model);
 
-    if (st != OT_OK)
+    if (st != OT_OK || model == NULL) // rank 0 of several has it
         return st;
     if (trained->artifacts != NULL)
         st = ot_record_write(model, trained->artifacts, &trained->data);

@@ -95,6 +95,8 @@ PyObject *core_trainer_export(PyObject *self, PyObject *unused)
     Py_BEGIN_ALLOW_THREADS
     st = ot_trainer_export(((trainer_object *)self)->trainer, &model);
     Py_END_ALLOW_THREADS
+    if (st == OT_OK && model == NULL) // rank 0 of several has it
+        Py_RETURN_NONE;
     return st == OT_OK ? core_model_new(model, NULL) : core_raise(st);
 }
 

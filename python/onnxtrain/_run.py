@@ -87,7 +87,7 @@ class TrainingResult:
         """Write the trained model, for inference: with the outputs of the forward model (from
         artifacts: those that need no target), or those that are named. Over several ranks rank 0 writes it, and the
         others do nothing."""
-        if self._run.rank > 0:
+        if not self._run.writes:
             return
         names = list(outputs) if outputs is not None else self._run.outputs
         self._run.session.export(names, os.fspath(path), self._run.trained(self.classes))
@@ -133,6 +133,8 @@ class Run:
         bucket_bytes: int = 0,
     ) -> None:
         self.rank = 0 if comm is None else comm.rank
+        self.writes = _comm.writes(comm, zero)
+        self.has_parts = _comm.cuts_values(comm, zero)
         self._forward, self._built, self._options = forward, built, data_options
         # a model names its target itself
         self._targets = [data_options.target] if forward is None and data_options.target is not None else None
@@ -166,8 +168,8 @@ class Run:
         return True
 
     def is_finite(self) -> bool:
-        """Whether all parameters are."""
-        return bool(np.isfinite(_arrays.to_numpy(self.session.get_parameters(True))).all())
+        """Whether all parameters are, if they are here."""
+        return self.has_parts or bool(np.isfinite(_arrays.to_numpy(self.session.get_parameters(True))).all())
 
     def open(self, data: Any, classes: list[str] | None = None) -> _data.Data:
         """`classes`: of labels that are texts."""

@@ -333,6 +333,7 @@ class Module:
             _comm.parallel(self._comm, zero, bucket_bytes),
         )
         state._rank = 0 if self._comm is None else self._comm.rank
+        self._writes = _comm.writes(self._comm, zero)
         seed = present_seed()
         if seed is not None:
             self._session.set_seed(seed)
@@ -409,7 +410,7 @@ class Module:
         """
         if not isinstance(graph_output_names, (list, tuple)):
             raise InvalidType(f"graph_output_names is {graph_output_names!r}, expected a list of names")
-        if self._state._rank == 0:
+        if self._writes:
             self._session.export(list(graph_output_names), os.fspath(inference_model_uri), None)
 
     def input_names(self) -> list[str]:

@@ -444,7 +444,8 @@ class ORTTrainer:
         if self._proto is None and self._trainer is not None:
             import onnx
 
-            self._proto = onnx.load_from_string(self._trainer.export().to_bytes().to_bytes())
+            model = self._trainer.export()
+            self._proto = None if model is None else onnx.load_from_string(model.to_bytes().to_bytes())
         return self._proto
 
     @property
@@ -465,5 +466,6 @@ class ORTTrainer:
             warnings.warn("the module has made no step yet: there is no model", stacklevel=2)
             return
         self._proto = None
-        if self._rank == 0:
+        stage = self.options.distributed.deepspeed_zero_optimization.stage
+        if _comm.writes(self._comm, stage):
             self._trainer.save_as_onnx(os.fspath(path))

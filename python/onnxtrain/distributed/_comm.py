@@ -275,6 +275,16 @@ def parallel(comm: Comm | None, zero: int, bucket_bytes: int) -> tuple[_core.Com
     return None if comm is None else comm._comm, bucket_bytes, zero
 
 
+def cuts_values(comm: Comm | None, zero: int) -> bool:
+    """Whether each rank has a part of the values of the parameters."""
+    return comm is not None and zero > 2
+
+
+def writes(comm: Comm | None, zero: int) -> bool:
+    """Whether this rank has a part in writing a trained model: rank 0 does it, of which others give it parts."""
+    return comm is None or comm.rank == 0 or cuts_values(comm, zero)
+
+
 @contextlib.contextmanager
 def together(comm: Comm | None) -> Iterator[None]:
     """What fails on one rank meanwhile fails on all. Rank 0 logs for all."""
