@@ -138,6 +138,7 @@ typedef struct ot_exchange {
     ot_status (*poke)(void *context);
     /** Begin or end to gather the values of a bucket in `buffer`, or to sum the gradients there. */
     ot_status (*transfer)(void *context, ot_transfer what, int64_t bucket, void *buffer);
+    double weight; ///< by which the loss of this rank counts for that of all
 } ot_exchange;
 
 /** What changes from step to step. */

@@ -157,6 +157,9 @@ ot_status ot__hoisted_casts(ot_graph *graph, const ot__hoisted *hoisted, ot__cas
 ot_status ot__hoisted_drop_unread(ot_graph *graph, ot__hoisted *hoisted);
 // fuse_*.c: all fusions, forward and backward, for the CPU; run on a specialised copy only.
 ot_status ot__pass_fuse(ot_model *model);
+// fuse_sync_norm.c, before all others: batch normalisations in training whose statistics are those
+// of all ranks. The nodes are in their order. OT_ERR_UNSUPPORTED naming one that cannot be so.
+ot_status ot__fuse_sync_norm(ot_model *model);
 // pass_recompute_forced.c: what options name is made again for the backward pass. The first looks
 // for the patterns in a specialised graph that is not fused yet; `outputs` are the user's, by
 // position, and what they need is the forward pass. The second makes what was found, after all

@@ -72,9 +72,15 @@ size_t ot__norm_scratch_bytes(const ot__channels *c);
     /* mean and biased variance of each channel */                                                 \
     void ot__ref_channel_moments_##suffix(T *mean, T *var, const T *x, int64_t n, int64_t c,       \
                                           int64_t inner);                                          \
-    void ot__ref_batch_norm_grad_##suffix(T *dx, T *dscale, T *db, const T *dy, const T *x,        \
-                                          const T *scale, const T *mean, const T *inv, int64_t n,  \
-                                          int64_t c, int64_t inner);                               \
+    /* of each channel the sums of dy and of dy * xh, xh = (x - mean) * inv */                     \
+    void ot__ref_channel_sums_##suffix(double *sum, double *sum_xh, const T *dy, const T *x,       \
+                                       const T *mean, const T *inv, int64_t n, int64_t c,          \
+                                       int64_t inner);                                             \
+    /* dx by such sums over `count` elements; dx may be dy or x */                                 \
+    void ot__ref_batch_norm_dx_##suffix(T *dx, const T *dy, const T *x, const T *scale,            \
+                                        const T *mean, const T *inv, const double *sum,            \
+                                        const double *sum_xh, double count, int64_t n, int64_t c,  \
+                                        int64_t inner);                                            \
     /* inv = 1 / sqrt(var + epsilon) */                                                            \
     void ot__ref_inv_std_##suffix(T *inv, const T *var, double epsilon, int64_t n);                \
     /* running = running * momentum + batch * (1 - momentum) */                                    \

@@ -57,32 +57,37 @@ void FN(ot__ref_running)(T *running, const T *batch, double momentum, int64_t n)
         running[i] = (T)((double)running[i] * momentum + (double)batch[i] * (1 - momentum));
 }
 
-void FN(ot__ref_batch_norm_grad)(T *dx, T *dscale, T *db, const T *dy, const T *x, const T *scale,
-                                 const T *mean, const T *inv, int64_t n, int64_t c, int64_t inner)
+void FN(ot__ref_channel_sums)(double *sum, double *sum_xh, const T *dy, const T *x, const T *mean,
+                              const T *inv, int64_t n, int64_t c, int64_t inner)
 {
 #pragma omp parallel for schedule(static) if (n * c * inner > OT_PAR_MIN)
     for (int64_t channel = 0; channel < c; channel++) {
-        const double m = (double)mean[channel], s = (double)inv[channel],
-                     count = (double)(n * inner);
-        double sum = 0, sum_xh = 0;
-
+        sum[channel] = sum_xh[channel] = 0;
         for (int64_t i = 0; i < n; i++)
             for (int64_t k = 0; k < inner; k++) {
                 const int64_t at = (i * c + channel) * inner + k;
-                sum += (double)dy[at];
-                sum_xh += (double)dy[at] * ((double)x[at] - m) * s;
+
+                sum[channel] += (double)dy[at];
+                sum_xh[channel] +=
+                    (double)dy[at] * ((double)x[at] - (double)mean[channel]) * (double)inv[channel];
             }
-        if (dscale)
-            dscale[channel] = (T)sum_xh;
-        if (db)
-            db[channel] = (T)sum;
-        for (int64_t i = 0; dx && i < n; i++)
-            for (int64_t k = 0; k < inner; k++) {
-                const int64_t at = (i * c + channel) * inner + k;
-                const double xh = ((double)x[at] - m) * s;
-                dx[at] = (T)((double)scale[channel] * s *
-                             ((double)dy[at] - sum / count - xh * sum_xh / count));
-            }
+    }
+}
+
+void FN(ot__ref_batch_norm_dx)(T *dx, const T *dy, const T *x, const T *scale, const T *mean,
+                               const T *inv, const double *sum, const double *sum_xh, double count,
+                               int64_t n, int64_t c, int64_t inner)
+{
+#pragma omp parallel for schedule(static) if (n * c * inner > OT_PAR_MIN)
+    for (int64_t i = 0; i < n * c; i++) {
+        const int64_t at = i % c;
+
+        for (int64_t k = i * inner; k < (i + 1) * inner; k++) {
+            const double xh = ((double)x[k] - (double)mean[at]) * (double)inv[at];
+
+            dx[k] = (T)((double)scale[at] * (double)inv[at] *
+                        ((double)dy[k] - sum[at] / count - xh * sum_xh[at] / count));
+        }
     }
 }
 

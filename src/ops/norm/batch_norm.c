@@ -78,9 +78,16 @@ ot_status ot__batch_norm_state(ot_prep *p, int x)
     for (int i = 2; i < shape->ndim; i++)
         norm->inner *= shape->dim[i];
     norm->epsilon = (double)ot_attr_float(ot_prep_node(p), "epsilon");
+    norm->is_sync = (ot_prep_node(p)->op->flags & OT_OP_ORDERED) != 0;
     if (!ot__channels_of(shape, arg->layout, &norm->layout))
         return ot_prep_fail(p, OT_ERR_INTERNAL, "the layout of X is not one of images");
     return OT_OK;
+}
+
+// Of scratch, for sums over ranks; 0: there are none.
+static size_t sync_bytes(const ot__batch_norm *norm)
+{
+    return norm->is_sync ? (2 * (size_t)norm->channels + 1) * sizeof(double) : 0;
 }
 
 static ot_status batch_norm_describe(ot_prep *p)
@@ -104,8 +111,10 @@ static ot_status batch_norm_prepare_ref(ot_prep *p)
     enum { VECTORS = 2 }; // mean, variance
     const ot_arg *x = ot_prep_in(p, OT__BN_X);
 
-    ot_prep_scratch(p, VECTORS * (size_t)x->shape.dim[1] * ot_dtype_size(x->dtype));
-    return batch_norm_describe(p);
+    OT_TRY(batch_norm_describe(p));
+    ot_prep_scratch(p, VECTORS * (size_t)x->shape.dim[1] * ot_dtype_size(x->dtype) +
+                           sync_bytes(p->state));
+    return OT_OK;
 }
 
 static ot_status batch_norm_again_prepare_ref(ot_prep *p)
@@ -153,7 +162,7 @@ static ot_status batch_norm_prepare_simd(ot_prep *p)
     OT_TRY(batch_norm_describe(p));
     norm = p->state;
     ot_prep_scratch(p, ot__norm_scratch_bytes(&norm->layout) +
-                           VECTORS * (size_t)norm->channels * sizeof(float));
+                           VECTORS * (size_t)norm->channels * sizeof(float) + sync_bytes(norm));
     return OT_OK;
 }
 
@@ -167,9 +176,13 @@ static ot_status batch_norm_run_simd(const ot_run *r)
     float *batch_var = batch_mean + p->channels, *factor = batch_var + p->channels;
     const float *mean = p->is_training ? batch_mean : r->in[OT__BN_MEAN]->data;
     const float *var = p->is_training ? batch_var : r->in[OT__BN_VAR]->data;
+    double count = (double)(p->n * p->inner);
 
     if (p->is_training)
         norms->moments(batch_mean, batch_var, x->dtype, x->data, &p->layout, r->scratch);
+    if (p->is_sync)
+        OT_TRY(batch_norm_sync_f32(r, batch_mean, batch_var, (void *)(factor + 2 * p->channels),
+                                   &count));
     ot__ref_inv_std_f32(factor, var, p->epsilon, p->channels); // as it is saved
     for (int64_t c = 0; c < p->channels; c++)
         factor[c] = ot__batch_norm_factor(scale[c], factor[c]);
@@ -182,7 +195,7 @@ static ot_status batch_norm_run_simd(const ot_run *r)
                                    .y = r->out[OT__BN_Y]->data,
                                    .relu = p->relu},
                  &p->layout);
-    batch_norm_finish_f32(r, mean, var);
+    batch_norm_finish_f32(r, mean, var, count);
     return OT_OK;
 }
 
@@ -314,6 +327,14 @@ const ot_op_def ot__op_batch_normalization[] = {
 const ot_op_def ot__op_batch_norm_internal[] = {
     {BATCH_NORM, RUNS, .domain = OT__MS, .name = "BatchNormInternal", .since = 1,
      .inputs = internal_in, .outputs = internal_out, .attrs = internal_attrs},
+    {0},
+};
+// BatchNormInternal by the statistics of the batches of all ranks, each of which has such a node
+// (fuse_sync_norm.c).
+const ot_op_def ot__op_sync_batch_normalization[] = {
+    {BATCH_NORM, .domain = "ai.onnxtrain", .name = "SyncBatchNormalization", .since = 1,
+     .inputs = internal_in, .outputs = internal_out, .attrs = internal_attrs,
+     .kernels = batch_norm_kernels, .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL | OT_OP_ORDERED},
     {0},
 };
 // BatchNormInternal, an optional sum with Z, and Relu: what lies between them is never stored.

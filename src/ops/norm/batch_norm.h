@@ -16,6 +16,7 @@ typedef struct ot__batch_norm {
     bool is_training;    // normalise by the batch's statistics
     bool is_internal;    // as ot__batch_norm_is_internal() says
     bool relu;           // Y = max(normalised (+ Z), 0)
+    bool is_sync;        // sums are over the batches of all ranks
 } ot__batch_norm;
 
 // Input `x` has at least n_axes axes and the inputs first .. last one element a channel; so many

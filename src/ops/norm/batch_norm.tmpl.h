@@ -1,10 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
+// Moments over `count` elements a channel become those over the elements of all ranks, as many as
+// *count then says. `numbers`: 2 a channel and one.
+static ot_status FN(batch_norm_sync)(const ot_run *r, T *mean, T *var, double *numbers,
+                                     double *count)
+{
+    const int64_t n = ((const ot__batch_norm *)r->state)->channels;
+    double *squares = numbers + n;
+
+    for (int64_t c = 0; c < n; c++) {
+        numbers[c] = *count * (double)mean[c];
+        squares[c] = *count * ((double)var[c] + (double)mean[c] * (double)mean[c]);
+    }
+    squares[n] = *count;
+    OT_TRY(ot__run_sum(r, numbers, (int)(2 * n + 1)));
+    *count = squares[n];
+    for (int64_t c = 0; c < n; c++) {
+        const double centre = *count > 0 ? numbers[c] / *count : 0;
+
+        mean[c] = (T)centre;
+        var[c] = (T)(*count > 0 ? OT_MAX(squares[c] / *count - centre * centre, 0) : 0);
+    }
+    return OT_OK;
+}
+
 // Running statistics: updated in the inputs and shown in the outputs, or only in the outputs.
-static void FN(batch_norm_update)(const ot_run *r, int input, int output, const T *batch)
+static void FN(batch_norm_update)(const ot_run *r, int input, int output, const T *batch,
+                                  double count)
 {
     const ot__batch_norm *p = r->state;
     T *in = r->in[input]->data, *out = ot__run_out(r, output);
-    const bool has_batch = p->is_training && p->n * p->inner > 0; // an empty one has no statistics
+    const bool has_batch = p->is_training && count > 0; // an empty one has no statistics
 
     if (has_batch && p->is_internal)
         FN(ot__ref_running)(in, batch, p->momentum, p->channels);
@@ -14,8 +39,9 @@ static void FN(batch_norm_update)(const ot_run *r, int input, int output, const 
         FN(ot__ref_running)(out, batch, p->momentum, p->channels);
 }
 
-// What follows after Y was made by `mean` and `var`: running and saved statistics.
-static void FN(batch_norm_finish)(const ot_run *r, const T *mean, const T *var)
+// What follows after Y was made by `mean` and `var`, of `count` elements: running and saved
+// statistics.
+static void FN(batch_norm_finish)(const ot_run *r, const T *mean, const T *var, double count)
 {
     const ot__batch_norm *p = r->state;
     T *saved_mean = ot__run_out(r, OT__BN_SAVED_MEAN);
@@ -27,8 +53,8 @@ static void FN(batch_norm_finish)(const ot_run *r, const T *mean, const T *var)
         spread[c] = var[c];
     if (spread && p->is_internal)
         FN(ot__ref_inv_std)(spread, var, p->epsilon, p->channels);
-    FN(batch_norm_update)(r, OT__BN_MEAN, OT__BN_RUNNING_MEAN, mean);
-    FN(batch_norm_update)(r, OT__BN_VAR, OT__BN_RUNNING_VAR, var);
+    FN(batch_norm_update)(r, OT__BN_MEAN, OT__BN_RUNNING_MEAN, mean, count);
+    FN(batch_norm_update)(r, OT__BN_VAR, OT__BN_RUNNING_VAR, var, count);
 }
 
 // Where the statistics are saved Y is made by those: BatchNormReluAgain gives the same bits.
@@ -58,15 +84,19 @@ static ot_status FN(batch_norm_run)(const ot_run *r)
     const ot__batch_norm *p = r->state;
     const T *x = r->in[OT__BN_X]->data, *scale = r->in[OT__BN_SCALE]->data;
     T *batch_mean = r->scratch, *batch_var = batch_mean + p->channels;
+    double count = (double)(p->n * p->inner);
     const T *mean = p->is_training ? batch_mean : r->in[OT__BN_MEAN]->data;
     const T *var = p->is_training ? batch_var : r->in[OT__BN_VAR]->data;
 
     if (p->is_training)
         FN(ot__ref_channel_moments)(batch_mean, batch_var, x, p->n, p->channels, p->inner);
+    if (p->is_sync)
+        OT_TRY(FN(batch_norm_sync)(r, batch_mean, batch_var, (void *)(batch_var + p->channels),
+                                   &count));
     FN(ot__ref_batch_norm)
     (r->out[OT__BN_Y]->data, x, scale, r->in[OT__BN_BIAS]->data, mean, var, p->epsilon, p->n,
      p->channels, p->inner);
-    FN(batch_norm_finish)(r, mean, var);
+    FN(batch_norm_finish)(r, mean, var, count);
     if (p->relu)
         FN(batch_norm_relu)(r);
     return OT_OK;

@@ -5,6 +5,7 @@
 
 enum { DY, X, SCALE, MEAN, INV_STD, Y, BIAS };
 enum { DX, DSCALE, DB, DZ };
+enum { SUMS = 2 }; // a channel; behind them their count
 
 static bool follows_relu(const ot_op_def *op)
 {
@@ -36,10 +37,36 @@ static void batch_norm_grad_infer(ot_infer *c)
 static ot_status batch_norm_grad_prepare_ref(ot_prep *p)
 {
     const ot_arg *dy = ot_prep_in(p, DY);
+    const ot__batch_norm *norm;
 
-    if (follows_relu(ot_prep_node(p)->op))
-        ot_prep_scratch(p, (size_t)dy->count * ot_dtype_size(dy->dtype)); // g
-    return ot__batch_norm_state(p, X);
+    OT_TRY(ot__batch_norm_state(p, X));
+    norm = p->state;
+    ot_prep_scratch(p, (SUMS * (size_t)norm->channels + 1) * sizeof(double) +
+                           (follows_relu(ot_prep_node(p)->op)
+                                ? (size_t)dy->count * ot_dtype_size(dy->dtype) // g
+                                : 0));
+    return OT_OK;
+}
+
+// Of gradients in all ranks, whose losses count by their weights, the two sums in `sums` are made
+// over all, and again in terms of this rank's loss. *count: of the elements summed.
+static ot_status batch_norm_grad_sync(const ot_run *r, double *sums, double *count)
+{
+    const ot__batch_norm *p = r->state;
+    const int64_t n = SUMS * p->channels;
+    const ot_exchange *exchange = r->step != NULL ? r->step->exchange : NULL;
+    const double weight = exchange != NULL ? exchange->weight : 1;
+
+    if (!p->is_sync)
+        return OT_OK;
+    for (int64_t i = 0; i < n; i++)
+        sums[i] *= weight;
+    sums[n] = *count;
+    OT_TRY(ot__run_sum(r, sums, (int)(n + 1)));
+    *count = sums[n];
+    for (int64_t i = 0; i < n; i++)
+        sums[i] /= weight;
+    return OT_OK;
 }
 
 #define TEMPLATE "ops/norm/batch_norm_grad.tmpl.h"
@@ -60,14 +87,14 @@ static void batch_norm_grad_layouts(ot_prep *p)
 
 static ot_status batch_norm_grad_prepare_simd(ot_prep *p)
 {
-    enum { SUMS = 2, VECTORS = 3 }; // of doubles; of floats: a, b, d
+    enum { VECTORS = 3 }; // a, b, d
     const ot__batch_norm *norm;
 
     OT_TRY(ot__batch_norm_state(p, X));
     norm = p->state;
-    ot_prep_scratch(p,
-                    ot__norm_scratch_bytes(&norm->layout) +
-                        (size_t)norm->channels * (SUMS * sizeof(double) + VECTORS * sizeof(float)));
+    ot_prep_scratch(p, ot__norm_scratch_bytes(&norm->layout) +
+                           (SUMS * (size_t)norm->channels + 1) * sizeof(double) +
+                           VECTORS * (size_t)norm->channels * sizeof(float));
     return OT_OK;
 }
 
@@ -81,12 +108,12 @@ static ot_status batch_norm_grad_run_simd(const ot_run *r)
     const float *mean = r->in[MEAN]->data;
     const ot_dtype type = r->in[X]->dtype;
     const void *x = r->in[X]->data;
-    const double count = (double)(r->in[X]->count / p->channels);
+    double count = (double)(r->in[X]->count / p->channels);
     void *dx = ot__run_out(r, DX), *dz = ot__run_out(r, DZ);
     float *dscale = ot__run_out(r, DSCALE), *db = ot__run_out(r, DB);
     double *sum_g = (void *)((uint8_t *)r->scratch + ot__norm_scratch_bytes(&p->layout));
     double *sum_gx = sum_g + p->channels;
-    float *a = (void *)(sum_gx + p->channels), *b = a + p->channels, *d = b + p->channels;
+    float *a = (void *)(sum_gx + p->channels + 1), *b = a + p->channels, *d = b + p->channels;
     const ot__norm_sums sums = {.mean = mean,
                                 .factor = a,
                                 .offset = ot__run_in(r, BIAS),
@@ -102,14 +129,17 @@ static ot_status batch_norm_grad_run_simd(const ot_run *r)
         a[c] = ot__batch_norm_factor(scale[c], inv[c]);
     norms->sums(&sums, &p->layout, r->scratch);
     for (int64_t c = 0; c < p->channels; c++) {
+        if (dscale)
+            dscale[c] = (float)(sum_gx[c] * (double)inv[c]);
+        if (db)
+            db[c] = (float)sum_g[c];
+    }
+    OT_TRY(batch_norm_grad_sync(r, sum_g, &count));
+    for (int64_t c = 0; c < p->channels; c++) {
         const double s = (double)inv[c], factor = (double)scale[c] * s;
 
         b[c] = (float)(-factor * s * s * sum_gx[c] / count);
         d[c] = (float)(-factor * sum_g[c] / count);
-        if (dscale)
-            dscale[c] = (float)(sum_gx[c] * s);
-        if (db)
-            db[c] = (float)sum_g[c];
     }
     if (dx)
         norms->dx(&(ot__norm_dx){.mean = mean,
@@ -161,6 +191,21 @@ const ot_op_def ot__op_batch_normalization_grad[] = {
      .infer = batch_norm_grad_infer,
      .kernels = batch_norm_grad_kernels,
      .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE},
+    {0},
+};
+// That of SyncBatchNormalization. dScale and dB are those of this rank's batch: they are summed as
+// gradients of other parameters are.
+const ot_op_def ot__op_sync_batch_normalization_grad[] = {
+    {.domain = "ai.onnxtrain",
+     .name = "SyncBatchNormalizationGrad",
+     .since = 1,
+     .inputs = batch_norm_grad_in,
+     .outputs = batch_norm_grad_out,
+     .attrs = ot__epsilon_attrs,
+     .types = "T: f32 f64",
+     .infer = batch_norm_grad_infer,
+     .kernels = batch_norm_grad_kernels,
+     .flags = OT_OP_NO_GRAD | OT_OP_IN_PLACE | OT_OP_INTERNAL | OT_OP_ORDERED},
     {0},
 };
 // Where there was no Z, B may be given instead of Y: then Y need not be kept.
