@@ -112,6 +112,7 @@ static int make_session(train_run *r)
         return report_error();
     parallel.comm = r->job.comm;
     parallel.zero = (int)(v->zero > 0 ? v->zero : r->trainer_options.zero_stage);
+    parallel.sync_batch_norm = v->sync_batch_norm;
     options.parallel = &parallel;
     if (ot_session_create(
             ot_artifacts_training_model(r->artifacts), ot_artifacts_eval_model(r->artifacts),

@@ -19,6 +19,7 @@ typedef struct train_values {
     int comm;
     double comm_timeout;
     int64_t zero;
+    bool sync_batch_norm;
     text_list recompute;
     bool reproducible;
     const char *checkpoint_dir;

@@ -97,6 +97,9 @@ const option_spec train_option_table[] = {
      "parameters; "
      "2: gradients, too; 3: values, too",
      "0", NULL, 0},
+    {"sync-batch-norm", OPTION_FLAG, AT(sync_batch_norm), NULL,
+     "batch normalisations take mean and variance of the whole batch, not of each process's part",
+     NULL, NULL, 0},
     {"threads", OPTION_INT, AT(threads), "N",
      "0: all processors, or those that this process has of a job", "0", NULL, 0},
     {"reproducible", OPTION_FLAG, AT(reproducible), NULL, "the same bits for any number of threads",

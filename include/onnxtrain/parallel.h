@@ -24,10 +24,14 @@ typedef struct ot_parallel_options {
      * `reproducible`; 3: values, too, which steps gather as they need them: eval steps and exports
      * are collective then, and rank 0 alone gets exported models */
     int zero;
+    /** 1: batch normalisations take mean and variance of the batches of all ranks together, which
+     * then make every train step together and have a slice each. 0: each rank of its own batch;
+     * running statistics become the mean of what the ranks have made of them */
+    int sync_batch_norm;
 } ot_parallel_options;
 #define OT_PARALLEL_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(ot_parallel_options), NULL, 0, 0                                                    \
+        sizeof(ot_parallel_options), NULL, 0, 0, 0                                                 \
     }
 
 #ifdef __cplusplus

@@ -42,6 +42,16 @@ ot_status ot__compiled_model_create(ot__compiled_model *program, const char *wha
     return make_lists(program);
 }
 
+ot_status ot__compiled_model_sync_norms(ot__compiled_model *program)
+{
+    ot_model *copy;
+
+    OT_TRY(ot__model_clone(program->model, &copy)); // others may have it, too
+    ot_model_destroy(program->model);
+    program->model = copy;
+    return ot__fuse_sync_norm(copy);
+}
+
 static void given_deinit(ot__given *given)
 {
     ot__free(given->lengths);

@@ -136,21 +136,22 @@ ot_comm *ot__session_comm(const ot_session *session)
 static ot_status agree_on_session(ot_comm *comm, const ot_session *session, ot_status st)
 {
     const ot__optimizer *o = session != NULL ? &session->optimizer : NULL;
-    ot_agree_field fields[8];
+    ot_agree_field fields[9];
 
     if (st != OT_OK)
         return ot__ranks_agree(comm, st, "session", NULL, 0);
-    fields[0] = (ot_agree_field){"the training model", hash_graph(&session->training)};
-    fields[1] = (ot_agree_field){"the optimizer model", hash_graph(&o->program)};
-    fields[2] = (ot_agree_field){"the parameters", hash_parameters(session)};
-    fields[3] = (ot_agree_field){"precision", (uint64_t)session->options.precision};
-    fields[4] = (ot_agree_field){"reproducible", (uint64_t)session->options.reproducible};
-    fields[5] = (ot_agree_field){"bucket_bytes", session->ranks->bucket_bytes};
-    fields[6] = (ot_agree_field){"the state of the optimizer",
+    fields[0] = (ot_agree_field){"sync_batch_norm", session->syncs_norms};
+    fields[1] = (ot_agree_field){"the training model", hash_graph(&session->training)};
+    fields[2] = (ot_agree_field){"the optimizer model", hash_graph(&o->program)};
+    fields[3] = (ot_agree_field){"the parameters", hash_parameters(session)};
+    fields[4] = (ot_agree_field){"precision", (uint64_t)session->options.precision};
+    fields[5] = (ot_agree_field){"reproducible", (uint64_t)session->options.reproducible};
+    fields[6] = (ot_agree_field){"bucket_bytes", session->ranks->bucket_bytes};
+    fields[7] = (ot_agree_field){"the state of the optimizer",
                                  (uint64_t)o->has_slot[OT_SLOT_MOMENT1] +
                                      2 * (uint64_t)o->has_slot[OT_SLOT_MOMENT2] +
                                      4 * (uint64_t)o->has_slot[OT_SLOT_AVERAGE]};
-    fields[7] = (ot_agree_field){"zero", (uint64_t)session->ranks->zero};
+    fields[8] = (ot_agree_field){"zero", (uint64_t)session->ranks->zero};
     return ot__ranks_agree(comm, OT_OK, "session", fields, (int)OT_COUNT(fields));
 }
 
@@ -213,6 +214,7 @@ ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *optio
     struct ot__ranks *ranks;
 
     OT_TRY(check_zero(session, options->zero));
+    session->syncs_norms = options->sync_batch_norm != 0;
     if (n < 2)
         return OT_OK;
     ranks = ot__alloc_zero(1, sizeof *ranks);
@@ -227,6 +229,7 @@ ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *optio
     ranks->cuts_values = options->zero > 2;
     ranks->joins_steps = ranks->cuts_gradients || ranks->cuts_values;
     ranks->exchange = (ot_exchange){.context = session,
+                                    .sum = session->syncs_norms ? sum_over_ranks : NULL,
                                     .reduce_start = ot__ranks_reduce_start,
                                     .poke = poke_ranks,
                                     .transfer = ot__transfer_run};
@@ -245,6 +248,11 @@ ot_status ot__ranks_join(const ot_parallel_options *options, ot_session *session
     OT_TRY(agree_on_session(options->comm, session, st));
     OT_TRY(bring_values_together(session));
     return ot__buckets_set_slices(session, ot_comm_world_size(options->comm));
+}
+
+bool ot__session_syncs_norms(const ot_session *session)
+{
+    return session->ranks != NULL && session->syncs_norms;
 }
 
 bool ot__session_is_cut(const ot_session *session)

@@ -54,6 +54,12 @@ struct ot__ranks {
     ot_exchange exchange, update_exchange; // of train steps and of updates
 };
 
+// Whether all ranks make every train step together: they exchange buckets, or statistics.
+static inline bool ot__ranks_step_together(const ot_session *session)
+{
+    return session->ranks->joins_steps || session->syncs_norms;
+}
+
 // ranks.c. An agreement; `st`: how it went on this rank so far, and all there is to say without
 // other ranks (NULL).
 ot_status ot__ranks_agree(ot_comm *comm, ot_status st, const char *call,

@@ -203,6 +203,8 @@ static ot_status make_program(ot_session *session, ot__compiled_model *program, 
 {
     OT_TRY(ot__compiled_model_create(program, what, model));
     program->narrow = ot__session_narrow(&session->options);
+    if (program == &session->training && session->syncs_norms && session->ranks != NULL)
+        OT_TRY(ot__compiled_model_sync_norms(program));
     return ot__compiled_model_sort(program, session->checkpoint);
 }
 

@@ -183,6 +183,7 @@ struct ot_session {
     size_t plan_bytes; // of the largest plan so far
     bool overwrite_gradients;
     bool has_trainer; // which alone makes its steps
+    bool syncs_norms; // batch normalisations take statistics of the batches of all ranks
     double learning_rate;
     float loss_scale;
     ot_schedule schedule;
@@ -257,6 +258,8 @@ ot_status ot__packing_give_up(ot_session *session); // and plans are made anew
 // compiled_model.c: takes `model` over, also on failure, and prepares it unless it is. What comes
 // after a failure is ot__compiled_model_deinit in any case.
 ot_status ot__compiled_model_create(ot__compiled_model *program, const char *what, ot_model *model);
+// Before the next: batch normalisations take the statistics of the batches of all ranks.
+ot_status ot__compiled_model_sync_norms(ot__compiled_model *program);
 // program_inputs.c: the roles of the training or eval model's inputs and outputs; of any model's
 // inputs. There is room for the roles of all inputs, which are 0 before.
 ot_status ot__compiled_model_sort(ot__compiled_model *program, const ot_checkpoint *checkpoint);

@@ -149,9 +149,15 @@ static ot_status make_sets(ot_session *session)
 
 ot_status ot__session_set_slices(ot_session *session, int n_slices, int first, int last)
 {
+    const int n_ranks = session->ranks != NULL ? ot_comm_world_size(session->ranks->comm) : 1;
     ot_status st;
 
     ot__slices_deinit(session);
+    if (session->syncs_norms && n_slices > n_ranks)
+        return ot__error(OT_ERR_INVALID,
+                         "slices: %d, expected %d, one for each process: batch normalisations take "
+                         "the statistics of all together (sync_batch_norm)",
+                         n_slices, n_ranks);
     if (n_slices <= 1)
         return OT_OK;
     OT_TRY(check_summable(session));

@@ -190,7 +190,7 @@ static const char *step_call(ot_mode mode)
 static ot_status agree_on_step(ot_session *session, ot_status st, ot_mode mode)
 {
     struct ot__ranks *ranks = session->ranks;
-    const bool is_of_all = !(session->slices.is_under_way && ranks->joins_steps);
+    const bool is_of_all = !(session->slices.is_under_way && ot__ranks_step_together(session));
     const ot_agree_field fields[] = {
         {"whether gradients are overwritten", is_of_all && session->overwrite_gradients},
         {"whether this is the last train step of the update", ranks->is_last},
@@ -241,7 +241,7 @@ static bool is_over_ranks(const ot_session *session, ot_mode mode)
     if (ranks == NULL)
         return false;
     return mode == OT_MODE_TRAIN
-               ? ranks->joins_steps || !session->slices.is_under_way || ranks->is_last
+               ? ot__ranks_step_together(session) || !session->slices.is_under_way || ranks->is_last
                : ranks->cuts_values;
 }
 
@@ -308,6 +308,8 @@ static ot_status run_session_plan(ot_session *session, ot__plan *plan, bool trai
     }
     if (over_ranks && training) {
         OT_TRY(ot__ranks_begin_step(session));
+        session->ranks->exchange.weight =
+            session->slices.is_under_way ? session->slices.weight : 1;
         session->ranks->starts = session->ranks->is_last &&
                                  !(session->slices.is_under_way && session->slices.has_weights);
     }
@@ -417,7 +419,8 @@ bool ot__session_joins_steps(const ot_session *session, ot_mode mode)
 {
     const struct ot__ranks *ranks = session->ranks;
 
-    return ranks != NULL && (mode == OT_MODE_TRAIN ? ranks->joins_steps : ranks->cuts_values);
+    return ranks != NULL &&
+           (mode == OT_MODE_TRAIN ? ot__ranks_step_together(session) : ranks->cuts_values);
 }
 
 void ot__session_owe_steps(ot_session *session, ot_mode mode, int64_t n)

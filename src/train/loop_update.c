@@ -9,6 +9,22 @@
 
 // ---- how many slices ----
 
+// A process without a row could not take part in the statistics of the others.
+static ot_status check_rows_of_slices(const ot__loop *l)
+{
+    const int64_t size = ot__batches_size(l->training), rest = ot_batches_rows(l->training) % size;
+    const int64_t least = rest > 0 ? rest : size;
+
+    if (!ot__session_syncs_norms(l->session) || least >= l->n_slices)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID,
+                     "%s has %" PRId64 " row%s, expected at least one for each of the %" PRId64
+                     " processes: batch normalisations take the statistics of all together "
+                     "(sync_batch_norm)",
+                     rest > 0 ? "the last batch" : "a batch", least, least == 1 ? "" : "s",
+                     l->n_slices);
+}
+
 static ot_status check_can_cut(const ot__loop *l)
 {
     ot_dtype dtype;
@@ -23,6 +39,7 @@ static ot_status check_can_cut(const ot__loop *l)
                              l->n_slices, ot_session_input_name(l->session, OT_MODE_TRAIN, i),
                              shape.dim[0]);
     }
+    OT_TRY(check_rows_of_slices(l));
     if (ot__batches_size(l->training) < l->n_slices)
         ot__log(OT_LOG_WARNING,
                 "batches of %" PRId64 " rows have %" PRId64 " slices, of which some have no row",

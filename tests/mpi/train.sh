@@ -79,6 +79,28 @@ for zero in 2 3; do
     job 2 0 $plain --slices 3 --zero $zero --accumulate 3 --clip-norm 0.5 --out parts.onnx # slices that one process lacks
 done
 
+# Batch normalisation by the statistics of all processes is that of one process, but for rounding; by its own it is not.
+cp "$here/../dist/data/cnn.onnxtxt" .
+awk 'BEGIN {
+    for (row = 0; row < 48; row++) {
+        line = ""
+        for (k = 0; k < 72; k++) line = line (row * row * 7 + k * k * 3 + row * k * 11) % 23 / 5 + row % 4 ","
+        print line row % 5
+    }
+}' >images.csv
+images="cnn.onnxtxt --data images.csv --loss cross-entropy --batch-size 12 --epochs 3 --lr 0.01 --seed 7 --threads 1 --json"
+"$command" train $images --out whole.onnx >whole.json
+job 2 0 $images --sync-batch-norm --out sync.onnx
+cp out sync.json
+job 2 0 $images --out own.onnx
+python3 - whole.json sync.json out <<'END' || fail "statistics of all processes are not those of one"
+import json, sys
+whole, sync, own = (json.load(open(name))["loss"] for name in sys.argv[1:])
+sys.exit(not (abs(sync - whole) < 1e-5 and abs(own - whole) > 1e-3))
+END
+job 2 1 $images --sync-batch-norm --slices 4 --out none.onnx
+says 1 "slices: 4, expected 2, one for each process"
+
 # What fails on all is said once; what one process finds out, too.
 job 2 1 $options --data none.csv --out none.onnx
 says 1 "none.csv"
@@ -131,6 +153,7 @@ for i in 1 2 3 4 5; do read -r line <&3; done
 kill -STOP "$(cat pid.1)"
 cat <&3 >/dev/null
 exec 3<&-
+kill -KILL "$(cat pid.1)" 2>/dev/null || : # MPICH waits for what is stopped
 status=0
 wait $launcher || status=$?
 [ "$status" != 0 ] && [ "$status" != 124 ] || fail "expected an end with an error"

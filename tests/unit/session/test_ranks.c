@@ -88,6 +88,7 @@ typedef struct own {
 } own;
 
 static _Thread_local int n_threads = 1, zero;
+static int syncs_norms; // of all ranks
 
 static ot_status open_own(own *w, const char *text, ot_comm *comm, uint64_t seed)
 {
@@ -110,6 +111,7 @@ static ot_status open_own(own *w, const char *text, ot_comm *comm, uint64_t seed
     parallel.comm = comm;
     parallel.bucket_bytes = 512; // several buckets
     parallel.zero = zero;
+    parallel.sync_batch_norm = syncs_norms;
     options.parallel = &parallel;
     options.n_threads = n_threads;
     OT_TRY(ot_model_load_buffer(text, strlen(text), NULL, &model));
@@ -247,7 +249,7 @@ static void train_like_one(ot_comm *comm, void *context)
                    (int)i, found[i], t->expected[i]);
         sum = sum * 1.0000001 + found[i];
     }
-    if (ot_comm_world_size(comm) > 1)
+    if (ot_comm_world_size(comm) > 1 && !syncs_norms) // there all parameters train
         check_parts(comm, &w, t->n);
     RANK_MUST(ot_comm_all_gather(comm, &sum, sizeof sum, all));
     for (int i = 0; i < ot_comm_world_size(comm); i++)
@@ -294,6 +296,15 @@ static void with_zero_each_rank_updates_its_share(void **state)
         compare_with_one(perceptron, k);
         compare_with_one(scaled, k);
     }
+}
+
+static void with_sync_batch_norm_statistics_are_those_of_all_rows(void **state)
+{
+    (void)state;
+    syncs_norms = 1;
+    for (int k = 0; k <= 3; k++)
+        compare_with_one(normalised, k);
+    syncs_norms = 0;
 }
 
 // ---- running statistics ----
@@ -612,6 +623,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(updates_are_those_of_one_process_with_the_rows_of_all),
         cmocka_unit_test(with_zero_each_rank_updates_its_share),
+        cmocka_unit_test(with_sync_batch_norm_statistics_are_those_of_all_rows),
         cmocka_unit_test(running_statistics_are_averaged),
         cmocka_unit_test(moments_that_are_cut_are_given_in_parts_or_whole),
         cmocka_unit_test(a_state_that_is_cut_goes_on_with_any_other_number_of_ranks),

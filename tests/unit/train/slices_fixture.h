@@ -73,6 +73,7 @@ typedef struct world {
     ot_checkpoint *checkpoint;
     ot_checkpoint *saved; // that the session has instead of that of the artifacts
     ot_dataset *dataset;
+    int64_t batch_size;
     ot_tensor *tensors[2];
     double x[ROWS * FEATURES], t[ROWS];
 } world;
@@ -114,7 +115,7 @@ static inline ot_status open_world_over(world *w, const char *text,
 {
     static const char *const names[] = {"x", "t"};
 
-    *w = (world){0};
+    *w = (world){.batch_size = BATCH};
     for (uint32_t i = 0; i < ROWS * FEATURES; i++)
         w->x[i] = number_at(i);
     for (uint32_t i = 0; i < ROWS; i++)
@@ -146,7 +147,7 @@ static inline ot_status make_batches(const world *w, ot_batches **out)
     };
     ot_batches_options options = OT_BATCHES_OPTIONS_INIT;
 
-    options.batch_size = BATCH;
+    options.batch_size = w->batch_size;
     return ot_batches_create(w->dataset, bindings, 2, &options, out);
 }
 

@@ -32,6 +32,8 @@ typedef struct plan {
     int64_t fail_at;                // allocation of the run that fails there; 0: none does
     bool has_other_row, keeps_best, resumes;
     int zero;
+    bool syncs_norms;
+    int64_t batch_size; // 0: BATCH
     ot_checkpoint_format format;
     bool saves_async;
     outcome outcomes[RANKS_MAX];
@@ -109,6 +111,7 @@ static ot_status run_on(const plan *p, ot_comm *comm, int rank, outcome *out)
     parallel.comm = comm;
     parallel.bucket_bytes = 200; // several buckets
     parallel.zero = p->zero;
+    parallel.sync_batch_norm = p->syncs_norms;
     session.parallel = &parallel;
     session.n_threads = 1;
     options.slices = is_bad && p->bad_slices > 0 ? p->bad_slices : p->slices;
@@ -126,6 +129,8 @@ static ot_status run_on(const plan *p, ot_comm *comm, int rank, outcome *out)
     st = open_world_over(&w, p->text, &session);
     if (p->resumes)
         OT_THEN(st, load_saved(&w, p, &session));
+    if (p->batch_size > 0)
+        w.batch_size = p->batch_size;
     if (is_bad && !(fabs(p->bad_target) <= 0)) // nan, too
         w.t[1] = p->bad_target;
     if (is_bad && p->has_other_row)
@@ -217,6 +222,54 @@ static void so_have_running_statistics(void **state)
 {
     (void)state;
     assert_ranks_do_not_matter(convolution);
+}
+
+static double largest_difference(const outcome *a, const outcome *b)
+{
+    double most = 0;
+
+    for (int i = 0; i < a->n_values; i++)
+        most = fmax(most, fabs(a->values[i] - b->values[i]));
+    return most;
+}
+
+// With uneven slices, too, and several batches a step.
+static void statistics_of_all_ranks_are_those_of_whole_batches(void **state)
+{
+    static const struct {
+        int64_t batch_size, accumulation;
+        int n_ranks;
+    } runs[] = {{4, 1, 2}, {4, 3, 2}, {5, 1, 2}, {5, 2, 3}, {10, 1, 3}, {10, 1, 4}};
+    const double tolerance = 1e-12; // f64, other orders of sums
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(runs); i++)
+        for (int zero = 0; zero < 3; zero++) {
+            plan p = {.text = convolution,
+                      .slices = 1,
+                      .accumulation = runs[i].accumulation,
+                      .epochs = EPOCHS,
+                      .batch_size = runs[i].batch_size,
+                      .bad_rank = -1};
+            outcome one;
+
+            run_plan(&p, 1);
+            assert_runs_well(&p);
+            one = p.outcomes[0];
+            p.slices = 0;
+            p.zero = zero;
+            run_plan(&p, runs[i].n_ranks);
+            assert_runs_well(&p);
+            assert_true(largest_difference(&p.outcomes[0], &one) > 1e-4);
+            p.syncs_norms = true;
+            run_plan(&p, runs[i].n_ranks);
+            assert_runs_well(&p);
+            assert_int_equal(p.outcomes[0].n_values, one.n_values);
+            if (!(largest_difference(&p.outcomes[0], &one) <= tolerance))
+                fail_msg("run %d, zero %d: a parameter is off by %g", (int)i, zero,
+                         largest_difference(&p.outcomes[0], &one));
+            assert_float_equal(p.outcomes[0].losses[0], one.losses[0], tolerance);
+        }
 }
 
 static void so_has_a_recurrent_layer(void **state)
@@ -416,6 +469,30 @@ static void an_error_on_one_rank_is_that_of_all(void **state)
     assert_int_equal(p.outcomes[0].n_steps, 0);
 }
 
+static void statistics_of_all_ranks_need_a_row_and_one_slice_of_each(void **state)
+{
+    plan p = {.text = convolution,
+              .slices = 4,
+              .accumulation = 1,
+              .epochs = 1,
+              .batch_size = 10,
+              .bad_rank = 1,
+              .syncs_norms = true};
+
+    (void)state;
+    assert_fails(&p, 2, OT_ERR_INVALID, "slices: 4, expected 2, one for each process");
+    assert_fails(&p, 1, OT_ERR_INVALID, "slices: 4, expected 1");
+    p.slices = 0;
+    p.batch_size = 4;
+    assert_fails(&p, 3, OT_ERR_INVALID,
+                 "the last batch has 2 rows, expected at least one for each of the 3 processes");
+    p.batch_size = 5;
+    p.bad_target = (double)NAN;
+    assert_fails(&p, 3, OT_ERR_INVALID, "rank 1: ");
+    p.bad_target = 1e200;
+    assert_fails(&p, 3, OT_ERR_NOT_FINITE, "rank 1: the loss is inf");
+}
+
 static void ranks_that_would_not_do_the_same_are_told(void **state)
 {
     plan p = {.text = perceptron, .slices = 3, .accumulation = 1, .epochs = 2, .bad_rank = 1};
@@ -448,15 +525,15 @@ static void what_cannot_be_saved_is_an_error_of_all(void **state)
 }
 
 // `folder`: of checkpoints; NULL: none are saved.
-static void lack_memory(int64_t slices, int zero, const char *folder)
+static void lack_memory(int64_t slices, const char *folder, bool syncs_norms)
 {
     plan p = {.text = convolution,
               .folder = folder,
               .slices = slices,
               .accumulation = 2,
               .epochs = 1,
-              .zero = zero,
-              .saves_async = folder != NULL};
+              .saves_async = folder != NULL,
+              .syncs_norms = syncs_norms};
     ot_status st = OT_ERR_NO_MEMORY;
 
     for (int64_t n = 1; st != OT_OK; n += 1 + n / 8) {
@@ -472,11 +549,10 @@ static void lack_memory(int64_t slices, int zero, const char *folder)
 
 static void without_memory_on_one_rank_all_fail_alike(void **state)
 {
-    for (int zero = 0; zero < 2; zero++) {
-        lack_memory(5, zero, NULL);
-        lack_memory(2, zero, NULL); // sums begin while a step runs
-        lack_memory(2, zero, in_folder(state, zero > 0 ? "parts" : "run"));
-    }
+    lack_memory(5, NULL, false);
+    lack_memory(2, NULL, false); // sums begin while a step runs
+    lack_memory(2, in_folder(state, "run"), false);
+    lack_memory(2, NULL, true);
 }
 
 // ---- when sums begin ----
@@ -527,6 +603,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_perceptron_has_the_same_bits_on_any_number_of_ranks),
         cmocka_unit_test(so_have_running_statistics),
+        cmocka_unit_test(statistics_of_all_ranks_are_those_of_whole_batches),
+        cmocka_unit_test(statistics_of_all_ranks_need_a_row_and_one_slice_of_each),
         cmocka_unit_test(so_has_a_recurrent_layer),
         cmocka_unit_test(so_have_masks),
         cmocka_unit_test(unless_said_there_are_as_many_slices_as_ranks),
