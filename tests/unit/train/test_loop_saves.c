@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs over several ranks save, go on with, and leave when they cannot save.
+#include "loop_ranks_fixture.h"
+
+static void a_run_is_resumed_with_any_number_of_ranks(void **state)
+{
+    static const int ranks[] = {3, 1, 4, 2};
+    plan p = {.text = convolution, .slices = 4, .accumulation = 2, .epochs = 4, .bad_rank = -1};
+    outcome whole;
+
+    p.folder = in_folder(state, "whole");
+    run_plan(&p, 1);
+    assert_runs_well(&p);
+    whole = p.outcomes[0];
+    p.folder = in_folder(state, "parts");
+    for (int i = 0; i < 4; i++) {
+        p.resumes = i > 0;
+        p.slices = i > 0 ? 0 : 4;
+        p.epochs = i + 1;
+        run_plan(&p, ranks[i]);
+        assert_runs_well(&p);
+    }
+    assert_int_equal(p.outcomes[0].n_steps, whole.n_steps);
+    assert_memory_equal(p.outcomes[0].values, whole.values, sizeof whole.values);
+}
+
+static int count_directories(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    int n = 0;
+
+    for (const struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;)
+        n += strncmp(entry->d_name, "step-", 5) == 0;
+    if (entries != NULL)
+        closedir(entries);
+    return n;
+}
+
+// Files by one process and directories by several take turns; there is one checkpoint at a time.
+static void formats_of_checkpoints_may_change_from_run_to_run(void **state)
+{
+    static const struct {
+        int n_ranks, zero;
+        ot_checkpoint_format format;
+        bool saves_async, is_file;
+    } runs[] = {
+        {2, 0, OT_CHECKPOINT_FORMAT_AUTO, false, true},
+        {1, 0, OT_CHECKPOINT_FORMAT_DIRECTORY, false, false},
+        {3, 1, OT_CHECKPOINT_FORMAT_AUTO, true, false},
+        {1, 1, OT_CHECKPOINT_FORMAT_AUTO, false, true},
+        {2, 0, OT_CHECKPOINT_FORMAT_DIRECTORY, true, false},
+        {1, 0, OT_CHECKPOINT_FORMAT_AUTO, true, false},
+        {4, 0, OT_CHECKPOINT_FORMAT_FILE, false, true},
+    };
+    plan p = {.text = dropped, .slices = 4, .accumulation = 2, .epochs = 7, .bad_rank = -1};
+    outcome whole;
+
+    run_plan(&p, 1);
+    assert_runs_well(&p);
+    whole = p.outcomes[0];
+    p.folder = in_folder(state, "run");
+    for (size_t i = 0; i < OT_COUNT(runs); i++) {
+        p.resumes = i > 0;
+        p.slices = i > 0 ? 0 : 4;
+        p.epochs = (int64_t)i + 1;
+        p.zero = runs[i].zero;
+        p.format = runs[i].format;
+        p.saves_async = runs[i].saves_async;
+        run_plan(&p, runs[i].n_ranks);
+        assert_runs_well(&p);
+        assert_int_equal(is_saved_as_file(&p), runs[i].is_file);
+        assert_int_equal(count_directories(p.folder), !runs[i].is_file);
+    }
+    assert_int_equal(p.outcomes[0].n_steps, whole.n_steps);
+    assert_memory_equal(p.outcomes[0].values, whole.values, sizeof whole.values);
+}
+
+// The steps of the run that is overwritten are later than its own.
+static void of_a_run_that_is_overwritten_nothing_is_left(void **state)
+{
+    plan p = {.text = dropped,
+              .slices = 2,
+              .accumulation = 1,
+              .epochs = 2,
+              .bad_rank = -1,
+              .format = OT_CHECKPOINT_FORMAT_DIRECTORY};
+
+    p.folder = in_folder(state, "run");
+    run_plan(&p, 2);
+    assert_runs_well(&p);
+    p.bad_rank = 1;
+    p.stop_after = 1;
+    p.saves_async = true;
+    run_plan(&p, 2);
+    assert_int_equal(p.outcomes[0].status, OT_ERR_INTERRUPTED);
+    assert_int_equal(count_directories(p.folder), 1);
+    assert_true(ot__path_is_folder(in_folder(state, "run/step-1")));
+    p.format = OT_CHECKPOINT_FORMAT_FILE;
+    p.saves_async = false;
+    run_plan(&p, 2);
+    assert_int_equal(count_directories(p.folder), 0);
+    assert_true(is_saved_as_file(&p));
+}
+
+static void the_best_epoch_is_that_of_one_process(void **state)
+{
+    plan p = {.text = perceptron,
+              .slices = 3,
+              .accumulation = 1,
+              .epochs = 12,
+              .patience = 2,
+              .keeps_best = true,
+              .bad_rank = -1};
+    outcome one;
+
+    p.folder = in_folder(state, "one");
+    run_plan(&p, 1);
+    assert_runs_well(&p);
+    one = p.outcomes[0];
+    p.folder = in_folder(state, "three");
+    run_plan(&p, 3);
+    assert_runs_well(&p);
+    assert_same_outcome(&p.outcomes[0], &one);
+}
+
+static void a_stop_that_one_rank_wants_stops_all(void **state)
+{
+    plan p = {.text = convolution,
+              .slices = 4,
+              .accumulation = 1,
+              .epochs = 3,
+              .bad_rank = 2,
+              .stop_after = 2};
+    plan resumed = {.text = convolution, .accumulation = 1, .epochs = 3, .bad_rank = -1};
+    outcome whole;
+
+    p.folder = in_folder(state, "whole");
+    p.bad_rank = -1;
+    run_plan(&p, 2);
+    whole = p.outcomes[0];
+    p.bad_rank = 2;
+    p.folder = resumed.folder = in_folder(state, "stopped");
+    run_plan(&p, 3);
+    assert_int_equal(p.outcomes[0].status, OT_ERR_INTERRUPTED);
+    assert_int_equal(p.outcomes[0].n_steps, 2);
+    resumed.resumes = true;
+    run_plan(&resumed, 2);
+    assert_runs_well(&resumed);
+    assert_memory_equal(resumed.outcomes[0].values, whole.values, sizeof whole.values);
+}
+
+static void what_cannot_be_saved_is_an_error_of_all(void **state)
+{
+    plan p = {.text = perceptron, .slices = 3, .accumulation = 1, .epochs = 2, .bad_rank = -1};
+    FILE *file = fopen(in_folder(state, "file"), "w");
+
+    assert_non_null(file);
+    fclose(file);
+    p.folder = in_folder(state, "file");
+    assert_fails(&p, 3, OT_ERR_IO, "rank 0: ");
+}
+
+static int count_staged(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    int n = 0;
+
+    for (const struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;)
+        n += strncmp(entry->d_name, ".step-", 6) == 0;
+    if (entries != NULL)
+        closedir(entries);
+    return n;
+}
+
+// Whenever a disk is full: at the beginning of a save, or at its end, some updates later.
+static void what_finds_no_room_is_an_error_of_all_and_leaves_nothing(void **state)
+{
+    plan p = {.text = perceptron,
+              .slices = 3,
+              .accumulation = 1,
+              .epochs = 1,
+              .bad_rank = 0,
+              .zero = 1,
+              .saves_async = true};
+    ot_status st = OT_ERR_IO;
+    int n_failed = 0;
+
+    p.folder = in_folder(state, "run");
+    for (p.full_at = 1; st != OT_OK; p.full_at += 2, n_failed++) {
+        run_plan(&p, 2);
+        st = p.outcomes[0].status;
+        if (st != OT_OK) {
+            assert_int_equal(st, OT_ERR_IO);
+            assert_int_equal(count_staged(p.folder), 0);
+        }
+        assert_true(n_failed < 1000);
+    }
+    assert_true(n_failed > 10);
+}
+
+static void without_memory_for_a_save_all_fail_alike(void **state)
+{
+    for (int zero = 0; zero < 2; zero++) {
+        plan p = {.text = convolution,
+                  .slices = 2,
+                  .accumulation = 2,
+                  .epochs = 1,
+                  .zero = zero,
+                  .saves_async = true};
+
+        p.folder = in_folder(state, zero > 0 ? "parts" : "run");
+        lack_memory(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_IN_FOLDER(a_run_is_resumed_with_any_number_of_ranks),
+        TEST_IN_FOLDER(formats_of_checkpoints_may_change_from_run_to_run),
+        TEST_IN_FOLDER(of_a_run_that_is_overwritten_nothing_is_left),
+        TEST_IN_FOLDER(the_best_epoch_is_that_of_one_process),
+        TEST_IN_FOLDER(a_stop_that_one_rank_wants_stops_all),
+        TEST_IN_FOLDER(what_cannot_be_saved_is_an_error_of_all),
+        TEST_IN_FOLDER(what_finds_no_room_is_an_error_of_all_and_leaves_nothing),
+        TEST_IN_FOLDER(without_memory_for_a_save_all_fail_alike),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
