@@ -51,7 +51,7 @@ static bool find_constant(const ot_graph *g, ot__map *seen, ot__not_finite *foun
     return false;
 }
 
-bool ot__session_gradients_are_finite(const ot_session *session)
+bool ot__gradients_are_finite(const ot_session *session)
 {
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];

@@ -135,7 +135,11 @@ ot_dtype ot__session_computed_in(const ot_session *session, const char *output);
 // Whether the training model takes a loss scale, and the present one.
 bool ot__session_takes_loss_scale(const ot_session *session);
 double ot__session_loss_scale(const ot_session *session);
-bool ot__session_gradients_are_finite(const ot_session *session); // finite.c
+// Collective, ahead of ot__session_update() with the same numbers: gradients become those of all
+// ranks. *finite: they are, on all ranks. `given`: as of ot__session_step(); returns the status of
+// all ranks.
+ot_status ot__session_sum_gradients(ot_session *session, ot_status given, int64_t n_micro_batches,
+                                    bool *finite);
 ot_status ot__session_update(ot_session *session, ot_status given, int64_t n_micro_batches,
                              ot_update_info *info); // `given`: as of ot__session_step()
 void ot__session_reset_gradients(ot_session *session);

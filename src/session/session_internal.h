@@ -337,4 +337,7 @@ ot_status ot__export_outputs(const ot__compiled_model *program, const char ***na
 // dump.c: OT_DUMP_GRAPH
 void ot__dump_start(void);
 
+// finite.c
+bool ot__gradients_are_finite(const ot_session *session);
+
 #endif

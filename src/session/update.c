@@ -171,7 +171,8 @@ static uint64_t number_bits(double number)
 }
 
 // All ranks make the same update of the sums of all gradients.
-static ot_status agree_on_update(ot_session *session, ot_status st, int64_t n_micro_batches)
+static ot_status agree_on_update(ot_session *session, ot_status st, const char *call,
+                                 int64_t n_micro_batches)
 {
     const ot_agree_field fields[] = {
         {"the number of micro-batches", (uint64_t)n_micro_batches},
@@ -181,7 +182,7 @@ static ot_status agree_on_update(ot_session *session, ot_status st, int64_t n_mi
         {"the number of updates", (uint64_t)session->checkpoint->step},
     };
 
-    st = ot__ranks_agree(session->ranks->comm, st, "update", fields, (int)OT_COUNT(fields));
+    st = ot__ranks_agree(session->ranks->comm, st, call, fields, (int)OT_COUNT(fields));
     session->ranks->n_owed = 0;
     if (st != OT_OK) {
         ot__ranks_give_up(session);
@@ -189,7 +190,7 @@ static ot_status agree_on_update(ot_session *session, ot_status st, int64_t n_mi
     }
     if (ot__ranks_cut_later(session)) {
         OT_TRY(ot__zero_cut(session));
-        OT_TRY(ot__ranks_agree(session->ranks->comm, ready_update(session), "update", NULL, 0));
+        OT_TRY(ot__ranks_agree(session->ranks->comm, ready_update(session), call, NULL, 0));
     }
     ot__packing_enter(session); // shares are parts of the layouts that steps leave
     return ot__ranks_reduce(session);
@@ -203,7 +204,7 @@ static ot_status update_session(ot_session *session, ot_status given, int64_t n_
 
     OT_THEN(st, prepare_update(session, n_micro_batches));
     if (session->ranks != NULL)
-        st = agree_on_update(session, st, n_micro_batches);
+        st = agree_on_update(session, st, "update", n_micro_batches);
     OT_TRY(st); // that of all ranks
     divisor *= count_terms(session);
     st = run_update(session, divisor);
@@ -242,6 +243,41 @@ ot_status ot__session_update(ot_session *session, ot_status given, int64_t n_mic
 {
     OT_TRY(ot__session_enter(session));
     return ot__session_leave(session, update_into(session, given, n_micro_batches, info));
+}
+
+// ---- are gradients finite, before an update ----
+
+// Ranks may have parts of the sums.
+static ot_status agree_on_finite(const ot_session *session, const char *call, bool *finite)
+{
+    ot_agreement a = OT_AGREEMENT_INIT;
+
+    a.call = call;
+    a.all = *finite;
+    OT_TRY(ot_comm_agree(session->ranks->comm, &a));
+    *finite = a.all != 0;
+    return OT_OK;
+}
+
+static ot_status sum_gradients(ot_session *session, ot_status given, int64_t n_micro_batches,
+                               bool *finite)
+{
+    static const char call[] = "loss scaler";
+    ot_status st = given;
+
+    OT_THEN(st, prepare_update(session, n_micro_batches));
+    if (session->ranks != NULL)
+        st = agree_on_update(session, st, call, n_micro_batches);
+    OT_TRY(st);
+    *finite = ot__gradients_are_finite(session);
+    return session->ranks != NULL ? agree_on_finite(session, call, finite) : OT_OK;
+}
+
+ot_status ot__session_sum_gradients(ot_session *session, ot_status given, int64_t n_micro_batches,
+                                    bool *finite)
+{
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session, sum_gradients(session, given, n_micro_batches, finite));
 }
 
 // ---- the loss scale ----

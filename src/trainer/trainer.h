@@ -129,9 +129,11 @@ void ot__trainer_go_forth(ot_trainer *trainer);
 double ot__trainer_loss_scale(const ot_trainer *trainer); // of the last step; 0: there is none
 bool ot__trainer_may_skip(const ot_trainer *trainer);     // go on after a loss that is not finite
 ot_status ot__trainer_take_scaler(ot_trainer *trainer, const ot_trainer_options *options);
-ot_status ot__trainer_set_scale(ot_trainer *trainer); // of a train step
-// Around an update: *before is the scaler to go back to when the update fails.
-ot_status ot__trainer_ask_scaler(ot_trainer *trainer, ot_loss_scaler *before);
+ot_status ot__trainer_set_scale(ot_trainer *trainer);    // of a train step
+bool ot__trainer_asks_scaler(const ot_trainer *trainer); // it is a function of the program
+// Around an update: *before is the scaler to go back to when the update fails. *given: how it went
+// on this rank; returns what all ranks have failed with, before any was asked.
+ot_status ot__trainer_ask_scaler(ot_trainer *trainer, ot_status *given, ot_loss_scaler *before);
 void ot__trainer_unask_scaler(ot_trainer *trainer, const ot_loss_scaler *before);
 void ot__trainer_adapt_scale(ot_trainer *trainer);
 ot_status ot__loss_scale_check(double scale); // of a state

@@ -74,24 +74,30 @@ ot_status ot__trainer_set_scale(ot_trainer *trainer)
 }
 
 // A function of the program is asked before the update, so that nothing has changed when it fails.
-ot_status ot__trainer_ask_scaler(ot_trainer *trainer, ot_loss_scaler *before)
+ot_status ot__trainer_ask_scaler(ot_trainer *trainer, ot_status *given, ot_loss_scaler *before)
 {
     ot_step_info info = trainer->info;
     ot_loss_scaler after;
+    bool is_finite;
 
-    if (trainer->scaler == NULL)
-        return OT_OK;
-    OT_TRY(ot__scaler_read(trainer->scaler, before));
-    if (before->update == NULL)
-        return OT_OK;
-    info.all_finite = ot__session_gradients_are_finite(trainer->session);
-    return ot__scaler_update(trainer->scaler, &info, &after);
+    OT_THEN(*given, ot__scaler_read(trainer->scaler, before));
+    OT_TRY(ot__session_sum_gradients(trainer->session, *given, trainer->n_accumulated, &is_finite));
+    info.all_finite = is_finite;
+    *given = ot__scaler_update(trainer->scaler, &info, &after);
+    return OT_OK;
+}
+
+bool ot__trainer_asks_scaler(const ot_trainer *trainer)
+{
+    ot_loss_scaler scaler;
+
+    return trainer->scaler != NULL && ot__scaler_read(trainer->scaler, &scaler) == OT_OK &&
+           scaler.update != NULL;
 }
 
 void ot__trainer_unask_scaler(ot_trainer *trainer, const ot_loss_scaler *before)
 {
-    if (trainer->scaler != NULL)
-        ot__options_write(trainer->scaler, before, sizeof *before);
+    ot__options_write(trainer->scaler, before, sizeof *before);
 }
 
 void ot__trainer_adapt_scale(ot_trainer *trainer)

@@ -190,16 +190,18 @@ ot_status ot__trainer_accumulate(ot_trainer *trainer, const ot_tensor *const *in
 
 ot_status ot__trainer_update(ot_trainer *trainer, ot_status given)
 {
+    const bool asks = ot__trainer_asks_scaler(trainer);
     ot_update_info update = OT_UPDATE_INFO_INIT;
     ot_loss_scaler before;
     ot_status st = given;
 
     if (given == OT_OK && trainer->n_accumulated == 0)
         return OT_OK;
-    OT_THEN(st, ot__trainer_ask_scaler(trainer, &before));
+    if (asks)
+        OT_TRY(ot__trainer_ask_scaler(trainer, &st, &before)); // a failure is that of all ranks
     st = ot__session_update(trainer->session, st, trainer->n_accumulated, &update);
     if (st != OT_OK) {
-        if (given == OT_OK)
+        if (asks)
             ot__trainer_unask_scaler(trainer, &before);
         return st;
     }

@@ -163,6 +163,177 @@ static void before_the_first_update_moments_are_whole(void **state)
     ot_model_destroy(model);
 }
 
+// ---- gradients that are not finite on one rank ----
+
+enum { BAD_STEP = 1 };
+static const float large = 1e6F; // makes dw[0], which is of rank 0, infinite, and nothing else
+
+typedef struct scaling {
+    const ot_model *model;
+    ot_precision precision;
+    int has_function;
+    int64_t zero_stage;
+    double first_scale;
+    int64_t n_applied[N_RANKS];
+    double scales[N_RANKS][N_STEPS];
+    int finite[N_RANKS][N_STEPS], asked[N_RANKS];
+} scaling;
+
+typedef struct halving {
+    int n_calls, n_not_finite, fails;
+} halving;
+
+static int halve_or_double(void *context, const ot_step_info *info, double *loss_scale)
+{
+    halving *h = context;
+
+    h->n_calls++;
+    h->n_not_finite += !info->all_finite;
+    *loss_scale *= info->all_finite ? 2 : 0.5;
+    return h->fails;
+}
+
+static ot_status make_scaled(const scaling *s, ot_comm *comm, ot_loss_scaler *scaler,
+                             ot_trainer **out)
+{
+    ot_trainer_options options = of_replicas(N_RANKS);
+
+    options.zero_stage = s->zero_stage;
+    options.precision = s->precision;
+    options.skip_non_finite = 1;
+    options.loss_scaler = scaler;
+    scaler->loss_scale = s->first_scale;
+    scaler->up_scale_window = 1;
+    scaler->max_loss_scale = 2 * s->first_scale;
+    return make_by("AdamOptimizer", s->model, comm, &options, out);
+}
+
+// Rows of the rank; on rank 1 one is large in the bad step.
+static ot_status scaled_step(ot_trainer *trainer, int rank, int i)
+{
+    float x[N_ROWS * N_IN], t[N_ROWS];
+    ot_tensor *inputs[2] = {NULL, NULL};
+    ot_status st;
+
+    batch_of(N_RANKS * i + rank, x, t);
+    if (rank == 1 && i == BAD_STEP)
+        x[0] = large;
+    st = ot_tensor_wrap(OT_F32, &OT_SHAPE(N_ROWS), t, sizeof t, &inputs[0]);
+    OT_THEN(st, ot_tensor_wrap(OT_F32, &OT_SHAPE(N_ROWS, N_IN), x, sizeof x, &inputs[1]));
+    OT_THEN(st, ot_trainer_train_step(trainer, (const ot_tensor *const *)inputs, 2, NULL, 0));
+    ot_tensor_destroy(inputs[0]);
+    ot_tensor_destroy(inputs[1]);
+    return st;
+}
+
+static void scale_on_rank(ot_comm *comm, void *context)
+{
+    scaling *s = context;
+    const int rank = ot_comm_rank(comm);
+    ot_loss_scaler scaler = OT_LOSS_SCALER_INIT;
+    halving own = {.n_calls = 0};
+    ot_trainer *trainer = NULL;
+    ot_step_info info = OT_STEP_INFO_INIT;
+
+    scaler.update = s->has_function ? halve_or_double : NULL;
+    scaler.context = &own;
+    RANK_MUST(make_scaled(s, comm, &scaler, &trainer));
+    for (int i = 0; i < N_STEPS && trainer != NULL; i++) {
+        RANK_MUST(scaled_step(trainer, rank, i));
+        RANK_MUST(ot_trainer_info(trainer, &info));
+        s->finite[rank][i] = info.all_finite;
+        s->scales[rank][i] = scaler.loss_scale;
+    }
+    s->n_applied[rank] = info.optimization_step;
+    s->asked[rank] = own.n_calls * N_STEPS + own.n_not_finite;
+    ot_trainer_destroy(trainer);
+}
+
+static void check_scaling(const scaling *s)
+{
+    for (int rank = 0; rank < N_RANKS; rank++) {
+        assert_int_equal(s->n_applied[rank], N_STEPS - 1);
+        assert_int_equal(s->asked[rank], s->has_function ? N_STEPS * N_STEPS + 1 : 0);
+        for (int i = 0; i < N_STEPS; i++) {
+            const double expected = s->first_scale * (i == BAD_STEP ? 1 : 2);
+
+            assert_int_equal(s->finite[rank][i], i != BAD_STEP);
+            if (s->scales[rank][i] != expected)
+                fail_msg("rank %d, zero %d, step %d: scale %g, expected %g", rank,
+                         (int)s->zero_stage, i, s->scales[rank][i], expected);
+        }
+    }
+}
+
+static void all_ranks_skip_what_is_not_finite_on_one(void **state)
+{
+    static const scaling cases[] = {
+        {.precision = OT_PRECISION_F16, .first_scale = 16, .has_function = 1},
+        {.precision = OT_PRECISION_F16, .first_scale = 16},
+        {.precision = OT_PRECISION_BF16, .first_scale = 0x1p100},
+        {.precision = OT_PRECISION_BF16, .first_scale = 0x1p100, .has_function = 1},
+    };
+    ot_model *model = linear_model();
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(cases); i++)
+        for (int64_t stage = 0; stage <= 3; stage++) {
+            scaling s = cases[i];
+
+            s.model = model;
+            s.zero_stage = stage;
+            run_ranks(N_RANKS, scale_on_rank, &s);
+            check_scaling(&s);
+        }
+    ot_model_destroy(model);
+}
+
+// It fails on rank 1 in the second step, and is left out in the fourth one on rank 1 alone.
+static void fail_on_rank(ot_comm *comm, void *context)
+{
+    const scaling *s = context;
+    const int rank = ot_comm_rank(comm);
+    ot_loss_scaler scaler = OT_LOSS_SCALER_INIT;
+    halving own = {.n_calls = 0};
+    ot_trainer *trainer = NULL;
+    ot_status st;
+
+    scaler.update = halve_or_double;
+    scaler.context = &own;
+    RANK_MUST(make_scaled(s, comm, &scaler, &trainer));
+    if (trainer == NULL)
+        return;
+    RANK_MUST(scaled_step(trainer, rank, 0));
+    own.fails = rank == 1;
+    st = scaled_step(trainer, rank, 2);
+    RANK_CHECK(st == OT_ERR_INTERRUPTED, "%s", ot_status_name(st));
+    RANK_CHECK(strstr(ot_error_message(), "the loss scaler's update function failed") != NULL, "%s",
+               ot_error_message());
+    RANK_CHECK(scaler.loss_scale == 2 * s->first_scale, "%g", scaler.loss_scale);
+    own.fails = 0;
+    RANK_MUST(scaled_step(trainer, rank, 2));
+    RANK_CHECK(scaler.loss_scale == 4 * s->first_scale, "%g", scaler.loss_scale);
+    if (rank == 1)
+        scaler.update = NULL;
+    st = scaled_step(trainer, rank, 3);
+    RANK_CHECK(st == OT_ERR_MISMATCH, "%s: %s", ot_status_name(st), ot_error_message());
+    ot_trainer_destroy(trainer);
+}
+
+static void a_function_that_fails_on_one_rank_fails_on_all(void **state)
+{
+    ot_model *model = linear_model();
+
+    (void)state;
+    for (int64_t stage = 0; stage <= 3; stage++)
+        run_ranks(N_RANKS, fail_on_rank,
+                  &(scaling){.model = model,
+                             .precision = OT_PRECISION_F16,
+                             .zero_stage = stage,
+                             .first_scale = 16});
+    ot_model_destroy(model);
+}
+
 // ---- what does not fit ----
 
 typedef struct refusal {
@@ -237,6 +408,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(updates_are_those_of_the_batches_of_all_ranks),
         cmocka_unit_test(before_the_first_update_moments_are_whole),
+        cmocka_unit_test(all_ranks_skip_what_is_not_finite_on_one),
+        cmocka_unit_test(a_function_that_fails_on_one_rank_fails_on_all),
         cmocka_unit_test(what_does_not_fit_the_communicator_is_refused_on_all_ranks),
         cmocka_unit_test(a_process_that_is_alone_is_no_replica),
     };
