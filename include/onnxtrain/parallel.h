@@ -34,6 +34,20 @@ typedef struct ot_parallel_options {
         sizeof(ot_parallel_options), NULL, 0, 0, 0                                                 \
     }
 
+/** Ranks that need not be there, for ot_trainer_predict(). */
+typedef struct ot_parallel_ranks {
+    size_t size; ///< sizeof(ot_parallel_ranks)
+    int n_ranks; ///< at least 1
+    int zero;    ///< as in ot_parallel_options
+    size_t bucket_bytes;
+    int slices;       ///< of a batch, at least n_ranks; 0: n_ranks
+    int accumulation; ///< batches of an update, at least 1
+} ot_parallel_ranks;
+#define OT_PARALLEL_RANKS_INIT                                                                     \
+    {                                                                                              \
+        sizeof(ot_parallel_ranks), 1, 0, 0, 0, 1                                                   \
+    }
+
 #ifdef __cplusplus
 }
 #endif

@@ -145,10 +145,11 @@ typedef struct ot_memory {
     size_t outputs;     ///< that a train step gives, all of them
     size_t structure;   ///< graphs, plans, lists
     size_t total;
+    size_t staging; ///< contributions of other ranks to sums; `total` has it, too
 } ot_memory;
 #define OT_MEMORY_INIT                                                                             \
     {                                                                                              \
-        sizeof(ot_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0                                               \
+        sizeof(ot_memory), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                            \
     }
 /**
  * What training on inputs of these shapes takes, by the plan of a train step, which is made for it
@@ -160,6 +161,16 @@ typedef struct ot_memory {
  */
 OT_API ot_status ot_trainer_memory(ot_trainer *trainer, const ot_shape *inputs, int n_inputs,
                                    ot_memory *out);
+/**
+ * The same for a training over ranks that need not be there, of a rank whose shares are largest.
+ * The trainer is of one process, and stays as it is.
+ *
+ * @param inputs of a train step, which has the rows of a slice
+ * @param n_sent bytes that the rank sends for an update, without agreements
+ */
+OT_API ot_status ot_trainer_predict(ot_trainer *trainer, const ot_parallel_ranks *ranks,
+                                    const ot_shape *inputs, int n_inputs, ot_memory *out,
+                                    int64_t *n_sent);
 
 // ---- state ----
 

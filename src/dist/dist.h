@@ -150,6 +150,14 @@ enum {
 // Collective; none may be under way.
 ot_status ot__reduce_create(ot_comm *comm, const ot__reduce_options *options, ot__reduce **out);
 void ot__reduce_destroy(ot__reduce *reduce); // NULL is fine
+// What such a reduction takes on a rank of so many, which need not be there.
+typedef struct ot__reduce_bytes {
+    size_t lanes;     // of the communicator's, where this is the largest reduction
+    size_t structure; // of its own
+    int n_own;        // buffers that the rank contributes
+} ot__reduce_bytes;
+ot_status ot__reduce_measure(int n_ranks, int rank, const ot__reduce_options *options,
+                             ot__reduce_bytes *out);
 // How many buffers a rank contributes; one of a rank without slices receives only.
 int ot__reduce_own_parts(const ot__reduce *reduce);
 // Never waits. The buffers are lent until it is done.

@@ -157,17 +157,26 @@ static ot_status make_reduce(ot_comm *comm, const ot__reduce_options *o, ot__red
         r->adds = ot__alloc_zero(n_parts, sizeof *r->adds);
         st = ot__made(r->starts && r->owners && r->parts && r->adds);
     }
-    if (st == OT_OK && !comm->reducer) {
-        comm->reducer = ot__alloc_zero(1, sizeof *comm->reducer);
-        st = ot__made(comm->reducer);
-    }
     if (st == OT_OK) {
         memcpy(r->starts, o->starts, n_starts * sizeof *r->starts);
         collect_parts(r, o->n_slices, nodes);
         choose_pieces(r, o->piece_bytes);
-        st = take_lanes(r);
     }
     ot__free(nodes);
+    return OT_HAND_OUT(st, out, r, free_reduce);
+}
+
+// And the memory that it needs of its communicator.
+static ot_status make_reduce_and_lanes(ot_comm *comm, const ot__reduce_options *o, ot__reduce **out)
+{
+    ot__reduce *r = NULL;
+    ot_status st = make_reduce(comm, o, &r);
+
+    if (st == OT_OK && !comm->reducer) {
+        comm->reducer = ot__alloc_zero(1, sizeof *comm->reducer);
+        st = ot__made(comm->reducer);
+    }
+    OT_THEN(st, take_lanes(r));
     return OT_HAND_OUT(st, out, r, free_reduce);
 }
 
@@ -186,9 +195,27 @@ ot_status ot__reduce_create(ot_comm *comm, const ot__reduce_options *options, ot
     fields[3].value =
         ot__id_mix(0, options->starts, ((size_t)comm->world_size + 1) * sizeof *options->starts);
     st = check_reduce_options(comm, options);
-    OT_THEN(st, make_reduce(comm, options, &r));
+    OT_THEN(st, make_reduce_and_lanes(comm, options, &r));
     st = ot__comm_agree_on(comm, st, "reduction", fields, (int)OT_COUNT(fields));
     return OT_HAND_OUT(st, out, r, free_reduce);
+}
+
+ot_status ot__reduce_measure(int n_ranks, int rank, const ot__reduce_options *options,
+                             ot__reduce_bytes *out)
+{
+    ot_comm ranks = {.world_size = n_ranks, .rank = rank}; // there are none
+    const size_t n_parts = (size_t)options->n_slices;
+    size_t staging, requests;
+    ot__reduce *r;
+
+    OT_TRY(check_reduce_options(&ranks, options));
+    OT_TRY(make_reduce(&ranks, options, &r));
+    out->lanes = lane_bytes(r, &staging, &requests) * OT_LANES * OT_SLOTS;
+    out->structure = sizeof *r + ((size_t)n_ranks + 1) * sizeof *r->starts +
+                     n_parts * (sizeof *r->owners + sizeof *r->parts + sizeof *r->adds);
+    out->n_own = r->n_own;
+    free_reduce(r);
+    return OT_OK;
 }
 
 int ot__reduce_own_parts(const ot__reduce *r)

@@ -71,6 +71,11 @@ int64_t ot__bucket_count(const ot_tensor *t)
     return (int64_t)(ot__align_up(t->n_bytes) / ot_dtype_size(t->dtype));
 }
 
+size_t ot__bucket_share_bytes(const struct ot__ranks *ranks, const ot__bucket *b)
+{
+    return (size_t)(b->starts[ranks->rank + 1] - b->starts[ranks->rank]) * ot_dtype_size(b->dtype);
+}
+
 static bool fits_into(const ot__bucket *b, const ot_tensor *t, size_t most)
 {
     const size_t element = ot_dtype_size(t->dtype);
@@ -143,7 +148,7 @@ static ot_status lay_buckets(ot_session *session)
 // ---- running statistics ----
 
 // Those of one element type; as slices.c lays them, each at the beginning of a line.
-static ot_status fill_statistics(ot_session *session, ot_dtype dtype)
+static void fill_statistics(ot_session *session, ot_dtype dtype)
 {
     struct ot__ranks *ranks = session->ranks;
     ot__bucket *b = &ranks->statistics[ranks->n_statistics];
@@ -152,12 +157,17 @@ static ot_status fill_statistics(ot_session *session, ot_dtype dtype)
     for (int i = 0; i < session->undo.n; i++)
         if (session->undo.parameters[i]->value->dtype == dtype)
             b->n_elements += ot__bucket_count(session->undo.parameters[i]->value);
-    if (b->n_elements == 0)
-        return OT_OK;
-    ranks->sums[ranks->n_statistics] =
-        ot__alloc_aligned((size_t)b->n_elements * ot_dtype_size(dtype));
-    OT_TRY(ot__made(ranks->sums[ranks->n_statistics] != NULL));
-    ranks->n_statistics++;
+    ranks->n_statistics += b->n_elements > 0;
+}
+
+static ot_status make_sums(struct ot__ranks *ranks)
+{
+    for (int k = 0; k < ranks->n_statistics; k++) {
+        const ot__bucket *b = &ranks->statistics[k];
+
+        ranks->sums[k] = ot__alloc_aligned((size_t)b->n_elements * ot_dtype_size(b->dtype));
+        OT_TRY(ot__made(ranks->sums[k] != NULL));
+    }
     return OT_OK;
 }
 
@@ -179,9 +189,9 @@ static ot_status cut_evenly(ot__bucket *b, int n_ranks)
 static ot_status cut_buckets(struct ot__ranks *ranks)
 {
     for (int k = 0; k < ranks->n_buckets; k++)
-        OT_TRY(cut_evenly(&ranks->buckets[k], ot_comm_world_size(ranks->comm)));
+        OT_TRY(cut_evenly(&ranks->buckets[k], ranks->n_ranks));
     for (int k = 0; k < ranks->n_statistics; k++)
-        OT_TRY(cut_evenly(&ranks->statistics[k], ot_comm_world_size(ranks->comm)));
+        OT_TRY(cut_evenly(&ranks->statistics[k], ranks->n_ranks));
     return OT_OK;
 }
 
@@ -198,18 +208,23 @@ static ot_status make_reduction(const struct ot__ranks *ranks, ot__bucket *b, in
 static ot_status make_gather(const struct ot__ranks *ranks, ot__bucket *b)
 {
     const ot__reduce_options options = {
-        .dtype = b->dtype, .n_slices = ot_comm_world_size(ranks->comm), .starts = b->starts};
+        .dtype = b->dtype, .n_slices = ranks->n_ranks, .starts = b->starts};
 
     return !ranks->cuts_values || b->gather != NULL
                ? OT_OK
                : ot__reduce_create(ranks->comm, &options, &b->gather);
 }
 
+// Gradients that are cut are summed in every step, to which each rank contributes once.
+int ot__buckets_terms(const struct ot__ranks *ranks, int n_slices)
+{
+    return ranks->cuts_gradients ? ranks->n_ranks : n_slices;
+}
+
 ot_status ot__buckets_set_slices(ot_session *session, int n_slices)
 {
     struct ot__ranks *ranks = session->ranks;
-    // Gradients that are cut are summed in every step, to which each rank contributes once.
-    const int n_terms = ranks->cuts_gradients ? ot_comm_world_size(ranks->comm) : n_slices;
+    const int n_terms = ot__buckets_terms(ranks, n_slices);
 
     ranks->n_slices = 0;
     for (int k = 0; k < ranks->n_buckets && (ranks->zero == 0 || ranks->is_cut); k++) {
@@ -245,14 +260,20 @@ void ot__buckets_deinit(struct ot__ranks *ranks)
         ot__free(ranks->transfers[k]);
 }
 
-ot_status ot__buckets_make(ot_session *session)
+ot_status ot__buckets_find(ot_session *session)
 {
     OT_TRY(order_gradients(session));
     OT_TRY(fill_buckets(session));
-    OT_TRY(lay_buckets(session));
-    OT_TRY(fill_statistics(session, OT_F32));
-    OT_TRY(fill_statistics(session, OT_F64));
+    fill_statistics(session, OT_F32);
+    fill_statistics(session, OT_F64);
     return cut_buckets(session->ranks);
+}
+
+ot_status ot__buckets_make(ot_session *session)
+{
+    OT_TRY(ot__buckets_find(session));
+    OT_TRY(lay_buckets(session));
+    return make_sums(session->ranks);
 }
 
 int *ot__buckets_of_inputs(const ot_session *session, int n_inputs)

@@ -193,7 +193,7 @@ ot_status ot__ranks_prepare(ot_session *session)
 }
 
 // Those of an accumulation that goes on are whole.
-static ot_status check_zero(const ot_session *session, int zero)
+ot_status ot__ranks_check_zero(const ot_session *session, int zero)
 {
     enum { MOST = 3 };
 
@@ -207,27 +207,36 @@ static ot_status check_zero(const ot_session *session, int zero)
     return OT_OK;
 }
 
-ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *options)
+void ot__ranks_init(struct ot__ranks *ranks, ot_session *session, int n_ranks, int zero,
+                    size_t bucket_bytes)
 {
     enum { PER_RANK = 64 << 10, LEAST = 4 << 20 };
+
+    ranks->n_ranks = n_ranks;
+    ranks->bucket_bytes =
+        bucket_bytes > 0 ? bucket_bytes : OT_MAX((size_t)LEAST, (size_t)PER_RANK * (size_t)n_ranks);
+    ranks->zero = zero;
+    // The same bits for any number of ranks take sums over slices before those over ranks.
+    ranks->cuts_gradients = zero > 1 && session->options.reproducible == 0;
+    ranks->cuts_values = zero > 2;
+    ranks->joins_steps = ranks->cuts_gradients || ranks->cuts_values;
+    session->ranks = ranks;
+}
+
+ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *options)
+{
     const int n = options->comm != NULL ? ot_comm_world_size(options->comm) : 1;
     struct ot__ranks *ranks;
 
-    OT_TRY(check_zero(session, options->zero));
+    OT_TRY(ot__ranks_check_zero(session, options->zero));
     session->syncs_norms = options->sync_batch_norm != 0;
     if (n < 2)
         return OT_OK;
     ranks = ot__alloc_zero(1, sizeof *ranks);
     OT_TRY(ot__made(ranks != NULL));
     ranks->comm = options->comm;
-    ranks->bucket_bytes = options->bucket_bytes > 0
-                              ? options->bucket_bytes
-                              : OT_MAX((size_t)LEAST, (size_t)PER_RANK * (size_t)n);
-    ranks->zero = options->zero;
-    // The same bits for any number of ranks take sums over slices before those over ranks.
-    ranks->cuts_gradients = options->zero > 1 && session->options.reproducible == 0;
-    ranks->cuts_values = options->zero > 2;
-    ranks->joins_steps = ranks->cuts_gradients || ranks->cuts_values;
+    ranks->rank = ot_comm_rank(options->comm);
+    ot__ranks_init(ranks, session, n, options->zero, options->bucket_bytes);
     ranks->exchange = (ot_exchange){.context = session,
                                     .sum = session->syncs_norms ? sum_over_ranks : NULL,
                                     .reduce_start = ot__ranks_reduce_start,
@@ -235,7 +244,6 @@ ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *optio
                                     .transfer = ot__transfer_run};
     ranks->update_exchange = (ot_exchange){
         .context = session, .sum = options->zero > 0 ? sum_over_ranks : NULL, .poke = poke_ranks};
-    session->ranks = ranks;
     if (session->plan_options.n_threads == 0)
         session->plan_options.n_threads = ot_comm_threads(options->comm);
     return OT_OK;

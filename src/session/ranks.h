@@ -24,7 +24,8 @@ typedef struct ot__bucket {
 } ot__bucket;
 
 struct ot__ranks {
-    ot_comm *comm;
+    ot_comm *comm; // NULL: the ranks are only thought of (ranks_memory.c)
+    int n_ranks, rank;
     size_t bucket_bytes;
     int n_slices; // that contribute to sums, of all ranks
     int zero;
@@ -67,12 +68,21 @@ ot_status ot__ranks_agree(ot_comm *comm, ot_status st, const char *call,
 // Whether a number differs from that of rank 0 on some rank.
 ot_status ot__ranks_compare(ot_comm *comm, uint64_t mine, const char *call, bool *differs);
 
+// ranks.c: those that the session trains with, or is asked about.
+void ot__ranks_init(struct ot__ranks *ranks, ot_session *session, int n_ranks, int zero,
+                    size_t bucket_bytes);
+ot_status ot__ranks_check_zero(const ot_session *session, int zero);
+
 // buckets.c: gradients, which are there, are laid into buckets.
 ot_status ot__buckets_make(ot_session *session);
 void ot__buckets_deinit(struct ot__ranks *ranks);
+ot_status ot__buckets_find(ot_session *session); // where nothing is laid into them
+// Of the sums of gradients: what so many slices of an update contribute.
+int ot__buckets_terms(const struct ot__ranks *ranks, int n_slices);
 // Collective: from now on so many slices contribute to the sums of all ranks.
 ot_status ot__buckets_set_slices(ot_session *session, int n_slices);
 int64_t ot__bucket_count(const ot_tensor *t); // elements that a tensor takes in a bucket
+size_t ot__bucket_share_bytes(const struct ot__ranks *ranks, const ot__bucket *b); // of this rank
 // Number of the bucket of the gradient that each input of the training model is; -1: none. The
 // caller frees it; NULL: no memory.
 int *ot__buckets_of_inputs(const ot_session *session, int n_inputs);
@@ -102,7 +112,19 @@ ot_status ot__transfers_join(ot_session *session, ot_mode mode, void *room);
 // zero.c. Collective, before the first sum: finds the shares of the ranks, and cuts what the
 // optimizer keeps.
 ot_status ot__zero_cut(ot_session *session);
+// Shares of the buckets, as they will be.
+void ot__zero_find_shares(const ot_session *session);
 // Collective: the values that ranks have updated, to all.
 ot_status ot__zero_gather(ot_session *session);
+
+// ranks_memory.c: adds what belongs to the parameters of buckets, when all is cut that will be, and
+// what exchanging takes.
+bool ot__ranks_have(const ot_session *session, const ot__parameter *p); // in a bucket
+ot_status ot__ranks_measure(const ot_session *session, ot__session_bytes *out);
+// Bytes of parameters of buckets, of their gradients and what the optimizer keeps of them: as they
+// will be.
+size_t ot__ranks_state_bytes(const ot_session *session);
+// Bytes that a rank sends for an update with so many collective steps, besides agreements.
+ot_status ot__ranks_count_sent(const ot_session *session, int64_t n_steps, int64_t *n_sent);
 
 #endif

@@ -445,14 +445,8 @@ size_t ot_session_state_bytes(const ot_session *session)
 
     if (!OT_IS_LIVE(session))
         return 0;
-    for (int i = 0; i < checkpoint->n_parameters; i++) {
-        const ot__parameter *p = checkpoint->parameters[i];
-
-        sum += p->value != NULL ? p->value->n_bytes : 0;
-        sum += p->gradient != NULL ? p->gradient->n_bytes : 0;
-        for (int k = 0; k < OT_SLOTS; k++)
-            sum += p->slots[k] != NULL ? p->slots[k]->n_bytes : 0;
-    }
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        sum += ot__parameter_bytes(checkpoint->parameters[i]);
     return sum + session->derived.n_bytes + ot__input_gradients_bytes(&session->training) +
            ot__slices_bytes(session);
 }

@@ -223,9 +223,14 @@ ot_status ot__runner_run(ot_runner *runner, const ot_tensor *const *inputs, int 
 // user's, which counts too; NULL: none.
 typedef struct ot__session_bytes {
     size_t parameters, gradients, moments, derived, activations, scratch, outputs, structure;
+    size_t staging; // of sums over ranks
 } ot__session_bytes;
 ot_status ot__session_measure(ot_session *session, const ot_shape *inputs, const ot_model *besides,
                               ot__session_bytes *out);
+// predict.c: the same of a rank among others that need not be there, and what it sends.
+ot_status ot__session_predict(ot_session *session, const ot_parallel_ranks *ranks,
+                              const ot_shape *inputs, const ot_model *besides,
+                              ot__session_bytes *out, int64_t *n_sent);
 
 // ---- schedules (lr.c) ----
 

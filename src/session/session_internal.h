@@ -228,6 +228,9 @@ bool ot__ranks_make_gradients(const ot_session *session);
 // What the optimizer keeps is still to be cut over ranks.
 bool ot__ranks_cut_later(const ot_session *session);
 
+// session_memory.c: value, gradient and slots, as far as they are here.
+size_t ot__parameter_bytes(const ot__parameter *p);
+
 // undo.c
 ot_status ot__undo_create(ot_session *session);
 void ot__undo_keep(ot_session *session);

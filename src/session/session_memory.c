@@ -3,7 +3,17 @@
 // says.
 #include <string.h>
 
-#include "session/session_internal.h"
+#include "session/ranks.h"
+
+size_t ot__parameter_bytes(const ot__parameter *p)
+{
+    size_t sum = p->value != NULL ? p->value->n_bytes : 0;
+
+    sum += p->gradient != NULL ? p->gradient->n_bytes : 0;
+    for (int k = 0; k < OT_SLOTS; k++)
+        sum += p->slots[k] != NULL ? p->slots[k]->n_bytes : 0;
+    return sum;
+}
 
 // The elements, and what a tensor takes besides.
 static void add_tensor_bytes(const ot_tensor *t, size_t *elements, size_t *structure)
@@ -14,12 +24,14 @@ static void add_tensor_bytes(const ot_tensor *t, size_t *elements, size_t *struc
     *structure += ot__tensor_taken(t) - OT_MIN(ot__tensor_taken(t), t->n_bytes);
 }
 
-static void measure_state(const ot_session *session, ot__session_bytes *out)
+static ot_status measure_state(const ot_session *session, ot__session_bytes *out)
 {
     for (int i = 0; i < session->checkpoint->n_parameters; i++) {
         const ot__parameter *p = session->checkpoint->parameters[i];
 
         out->structure += sizeof *p + strlen(p->name) + 1;
+        if (ot__ranks_have(session, p))
+            continue;
         add_tensor_bytes(p->value, &out->parameters, &out->structure);
         add_tensor_bytes(p->gradient, &out->gradients, &out->structure);
         for (int k = 0; k < OT_SLOTS; k++)
@@ -29,6 +41,7 @@ static void measure_state(const ot_session *session, ot__session_bytes *out)
         out->parameters += 2 * session->undo.parameters[i]->value->n_bytes;
     out->gradients += ot__input_gradients_bytes(&session->training) + ot__slices_bytes(session);
     out->derived = session->derived.n_bytes;
+    return session->ranks != NULL ? ot__ranks_measure(session, out) : OT_OK;
 }
 
 // ---- graphs and plans ----
@@ -101,12 +114,13 @@ ot_status ot__session_measure(ot_session *session, const ot_shape *inputs, const
     for (int i = 0; i < program->n_user_inputs; i++)
         program->given.shapes[i] = inputs[i];
     OT_TRY(ot__session_find_plan(session, program, &plan));
-    measure_state(session, out);
+    OT_TRY(measure_state(session, out));
     OT_TRY(measure_structure(session, besides, out));
     measure_outputs(program, plan, &out->outputs);
     // All plans share a block, within which scratch and values lie where they fit.
     block = OT_MAX(ot__plan_bytes(plan), update != NULL ? ot__plan_bytes(update) : 0);
-    block = OT_MAX(block, session->block_bytes);
+    if (session->ranks == NULL || session->ranks->comm != NULL) // else what has run is of another
+        block = OT_MAX(block, session->block_bytes);
     out->scratch = OT_MIN(ot__plan_scratch_bytes(plan), block);
     gradients = OT_MIN(ot__plan_gradient_bytes(plan), block - out->scratch);
     out->gradients += gradients;

@@ -34,9 +34,26 @@ static ot_status refuse_state(const ot_session *session, size_t state)
     return st;
 }
 
+// What there is, or will be once ranks have cut it.
+static size_t state_to_keep(const ot_session *session)
+{
+    const ot_checkpoint *checkpoint = session->checkpoint;
+    const size_t now = ot_session_state_bytes(session);
+    size_t besides = now;
+
+    if (session->ranks == NULL)
+        return now;
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        if (ot__ranks_have(session, checkpoint->parameters[i]))
+            besides -= ot__parameter_bytes(checkpoint->parameters[i]);
+    besides += ot__ranks_state_bytes(session);
+    // Of ranks that are only thought of there will never be what this process has.
+    return session->ranks->comm == NULL ? besides : OT_MAX(now, besides);
+}
+
 ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options)
 {
-    const size_t state = ot_session_state_bytes(session) + session->packing.buffer_bytes + n_bytes;
+    const size_t state = state_to_keep(session) + session->packing.buffer_bytes + n_bytes;
 
     *options = session->plan_options;
     options->memory_max = OT_MAX(ot__memory_left(session->block_bytes), (size_t)1);

@@ -112,9 +112,9 @@ void ot__slices_deinit(ot_session *session)
 
 size_t ot__slices_bytes(const ot_session *session)
 {
-    const int n = session->slices.n_sets;
+    const ot__slices *s = &session->slices;
 
-    return n > 0 ? lay_set(session, NULL) * (size_t)n : 0;
+    return s->count > 1 ? lay_set(session, NULL) * (size_t)count_waiting(s) : 0;
 }
 
 // ---- how many ----

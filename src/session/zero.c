@@ -30,7 +30,9 @@ static int64_t count_of_parameter(const ot__parameter *p)
 static int64_t step_of_cuts(const ot_session *session, const ot__parameter *p)
 {
     const ot_shape *shape = ot__parameter_shape(p);
-    const int64_t unit = ot__layout_row_unit(session->packing.layouts[p->number], shape);
+    const ot_layout *layout =
+        session->packing.layouts != NULL ? session->packing.layouts[p->number] : NULL;
+    const int64_t unit = ot__layout_row_unit(layout, shape);
 
     return unit == 0 ? 0 : count_of_parameter(p) / shape->dim[axis_of_rows(shape)] * unit;
 }
@@ -61,6 +63,14 @@ static void cut_bucket(const ot_session *session, ot__bucket *b, int n_ranks)
     }
     for (; rank <= n_ranks; rank++)
         b->starts[rank] = b->n_elements;
+}
+
+void ot__zero_find_shares(const ot_session *session)
+{
+    const struct ot__ranks *ranks = session->ranks;
+
+    for (int k = 0; k < ranks->n_buckets; k++)
+        cut_bucket(session, &ranks->buckets[k], ranks->n_ranks);
 }
 
 // ---- shardings ----
@@ -128,13 +138,6 @@ static ot_status cut_state(ot_session *session, const ot__bucket *b, ot__paramet
 
 // ---- gradients and values: shares of their buckets ----
 
-static size_t bytes_of_share(const struct ot__ranks *ranks, const ot__bucket *b)
-{
-    const int rank = ot_comm_rank(ranks->comm);
-
-    return (size_t)(b->starts[rank + 1] - b->starts[rank]) * ot_dtype_size(b->dtype);
-}
-
 // Where what is here of a parameter lies in the share.
 static char *place_in_share(const struct ot__ranks *ranks, const ot__bucket *b,
                             const ot__parameter *p, char *share)
@@ -148,7 +151,7 @@ static char *place_in_share(const struct ot__ranks *ranks, const ot__bucket *b,
 static ot_status cut_gradients(ot_session *session, ot__bucket *b)
 {
     const struct ot__ranks *ranks = session->ranks;
-    const size_t n_bytes = bytes_of_share(ranks, b);
+    const size_t n_bytes = ot__bucket_share_bytes(ranks, b);
     void *share;
 
     if (!ranks->cuts_gradients || b->gradient_share != NULL)
@@ -174,7 +177,7 @@ static ot_status cut_gradients(ot_session *session, ot__bucket *b)
 static ot_status cut_values(ot_session *session, ot__bucket *b)
 {
     const struct ot__ranks *ranks = session->ranks;
-    const size_t element = ot_dtype_size(b->dtype), n_bytes = bytes_of_share(ranks, b);
+    const size_t element = ot_dtype_size(b->dtype), n_bytes = ot__bucket_share_bytes(ranks, b);
     const char *whole = b->parameters[0]->value->data;
     void *share;
 
@@ -278,8 +281,7 @@ ot_status ot__zero_cut(ot_session *session)
         return OT_OK;
     if (!ranks->is_half_cut) {
         OT_TRY(agree_on_layouts(session));
-        for (int k = 0; k < ranks->n_buckets; k++)
-            cut_bucket(session, &ranks->buckets[k], ot_comm_world_size(ranks->comm));
+        ot__zero_find_shares(session);
         ranks->is_half_cut = true;
     }
     OT_TRY(ot__ranks_agree(ranks->comm, cut_here(session), "update", NULL, 0));

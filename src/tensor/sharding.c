@@ -15,6 +15,11 @@ struct ot_sharding {
     ot_cut cuts[OT_MAX_CUT_GROUPS]; // their points are owned
 };
 
+size_t ot__sharding_taken(int n_parts)
+{
+    return sizeof(ot_sharding) + ((size_t)n_parts + 1) * sizeof(int64_t);
+}
+
 // ---- one cut ----
 
 // The part of a block of `size` elements that a member has.

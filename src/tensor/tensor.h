@@ -46,6 +46,10 @@ int64_t ot__box_count(const ot_box *box); // its elements
 // one. OT_ERR_INVALID as of ot_box_check_partition().
 ot_status ot__boxes_check(const ot_shape *shape, const ot_box *boxes, int64_t n_boxes);
 
+// ---- shardings (sharding.c) ----
+
+size_t ot__sharding_taken(int n_parts); // bytes of one with a cut by points
+
 // ---- layouts (layout.c): how the elements of a tensor lie in memory ----
 
 enum { OT_FORM_BLOCKS = 2 };

@@ -25,38 +25,64 @@ static void sum_memory(const ot_trainer *trainer, const ot__session_bytes *bytes
     memory->scratch = bytes->scratch;
     memory->outputs = bytes->outputs;
     memory->structure = bytes->structure + sizeof *trainer + ot__arena_taken(trainer->arena);
+    memory->staging = bytes->staging;
     memory->total = memory->parameters + memory->gradients + memory->moments + memory->derived +
-                    memory->activations + memory->scratch + memory->outputs + memory->structure;
+                    memory->activations + memory->scratch + memory->outputs + memory->structure +
+                    memory->staging;
 }
 
-static ot_status measure_trainer(ot_trainer *trainer, const ot_shape *inputs, int n_inputs,
-                                 ot_memory *memory)
+// `ranks` NULL: as the session is.
+static ot_status measure_trainer(ot_trainer *trainer, const ot_parallel_ranks *ranks,
+                                 const ot_shape *inputs, int n_inputs, ot_memory *memory,
+                                 int64_t *n_sent)
 {
+    ot_session *session = trainer->session;
     ot__session_bytes bytes;
     ot_shape *laid = NULL;
     ot_status st = ot__trainer_check_shapes(trainer, inputs, n_inputs);
 
     OT_THEN(st, lay_shapes(trainer, inputs, &laid));
-    OT_THEN(st, ot__session_measure(trainer->session, laid, trainer->forward, &bytes));
+    OT_THEN(st, ranks == NULL
+                    ? ot__session_measure(session, laid, trainer->forward, &bytes)
+                    : ot__session_predict(session, ranks, laid, trainer->forward, &bytes, n_sent));
     ot__free(laid);
     if (st == OT_OK)
         sum_memory(trainer, &bytes, memory);
     return st;
 }
 
-ot_status ot_trainer_memory(ot_trainer *trainer, const ot_shape *inputs, int n_inputs,
-                            ot_memory *out)
+static ot_status measure_into(ot_trainer *trainer, const ot_parallel_ranks *ranks,
+                              const ot_shape *inputs, int n_inputs, ot_memory *out, int64_t *n_sent)
 {
     ot_memory own;
     ot_status st;
 
-    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
-    OT_TRY(OT_GIVEN(out));
     OT_TRY(OT_OPTIONS_READ(ot_memory, OT_MEMORY_INIT, out, &own));
     own = (ot_memory)OT_MEMORY_INIT;
     OT_TRY(ot__trainer_enter(trainer));
-    st = measure_trainer(trainer, inputs, n_inputs, &own);
+    st = measure_trainer(trainer, ranks, inputs, n_inputs, &own, n_sent);
     if (st == OT_OK)
         ot__options_write(out, &own, sizeof own);
     return ot__trainer_leave(trainer, st);
+}
+
+ot_status ot_trainer_memory(ot_trainer *trainer, const ot_shape *inputs, int n_inputs,
+                            ot_memory *out)
+{
+    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
+    OT_TRY(OT_GIVEN(out));
+    return measure_into(trainer, NULL, inputs, n_inputs, out, NULL);
+}
+
+ot_status ot_trainer_predict(ot_trainer *trainer, const ot_parallel_ranks *ranks,
+                             const ot_shape *inputs, int n_inputs, ot_memory *out, int64_t *n_sent)
+{
+    ot_parallel_ranks own;
+
+    OT_TRY(OT_GIVEN(ranks));
+    OT_TRY(OT_GIVEN_MANY(inputs, n_inputs));
+    OT_TRY(OT_GIVEN(out));
+    OT_TRY(OT_GIVEN(n_sent));
+    OT_TRY(OT_OPTIONS_READ(ot_parallel_ranks, OT_PARALLEL_RANKS_INIT, ranks, &own));
+    return measure_into(trainer, &own, inputs, n_inputs, out, n_sent);
 }

@@ -139,6 +139,7 @@ GOOD = {  # by type; `w` is the world of the case
     "const ot_step_info *": "&w.step_info",
     "ot_step_info *": "&w.step_info",
     "ot_memory *": "&w.memory",
+    "const ot_parallel_ranks *": "&w.ranks",
     "ot_session_options *": "&w.session_options",
     "const ot_model_description *": "NULL",
     "const ot_optimizer_options *": "NULL",

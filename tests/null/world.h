@@ -65,6 +65,7 @@ typedef struct world {
     ot_schedule schedule;
     ot_step_info step_info;
     ot_memory memory;
+    ot_parallel_ranks ranks;
     ot_session_options session_options;
     ot_loss_scaler loss_scaler;
     ot_data_options data;
@@ -189,6 +190,7 @@ static inline void world_make(world *w)
     w->schedule = (ot_schedule)OT_SCHEDULE_INIT;
     w->step_info = (ot_step_info)OT_STEP_INFO_INIT;
     w->memory = (ot_memory)OT_MEMORY_INIT;
+    w->ranks = (ot_parallel_ranks)OT_PARALLEL_RANKS_INIT;
     w->session_options = (ot_session_options)OT_SESSION_OPTIONS_INIT;
     w->loss_scaler = (ot_loss_scaler)OT_LOSS_SCALER_INIT;
     w->data = (ot_data_options)OT_DATA_OPTIONS_INIT;

@@ -29,6 +29,7 @@ static const ot_loss_scaler loss_scaler_init = OT_LOSS_SCALER_INIT;
 static const ot_step_info step_info_init = OT_STEP_INFO_INIT;
 static const ot_trainer_options trainer_init = OT_TRAINER_OPTIONS_INIT;
 static const ot_memory memory_init = OT_MEMORY_INIT;
+static const ot_parallel_ranks ranks_init = OT_PARALLEL_RANKS_INIT;
 static const ot_comm_options comm_init = OT_COMM_OPTIONS_INIT;
 static const ot_agreement agreement_init = OT_AGREEMENT_INIT;
 static const ot_parallel_options parallel_init = OT_PARALLEL_OPTIONS_INIT;
@@ -93,6 +94,8 @@ static const struct use {
     {OPTIONS(schedule_init, "OT_SCHEDULE_INIT"), use_trainer_schedule, 0},
     {OPTIONS(step_info_init, "OT_STEP_INFO_INIT"), fill_trainer_info, 0},
     {OPTIONS(memory_init, "OT_MEMORY_INIT"), fill_memory, 0},
+    {OPTIONS(memory_init, "OT_MEMORY_INIT"), fill_prediction, 0},
+    {OPTIONS(ranks_init, "OT_PARALLEL_RANKS_INIT"), use_ranks, 0},
     {OPTIONS(session_init, "OT_SESSION_OPTIONS_INIT"), fill_session, 0},
     {OPTIONS(trainer_init, "OT_TRAINER_OPTIONS_INIT"), use_session_options, 0},
     {OPTIONS(description_init, "OT_MODEL_DESCRIPTION_INIT"), use_description,

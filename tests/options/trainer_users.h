@@ -105,6 +105,34 @@ static inline ot_status fill_memory(world *w, void *options)
     return st;
 }
 
+static inline ot_status predict(const ot_parallel_ranks *ranks, ot_memory *memory)
+{
+    int64_t n_sent;
+    ot_trainer *trainer;
+    ot_status st;
+
+    must(make_trainer(NULL, NULL, NULL, &trainer));
+    st = ot_trainer_predict(trainer, ranks, &OT_SHAPE(4, 2), 1, memory, &n_sent);
+    ot_trainer_destroy(trainer);
+    return st;
+}
+
+static inline ot_status fill_prediction(world *w, void *options)
+{
+    const ot_parallel_ranks ranks = OT_PARALLEL_RANKS_INIT;
+
+    (void)w;
+    return predict(&ranks, options);
+}
+
+static inline ot_status use_ranks(world *w, void *options)
+{
+    ot_memory memory = OT_MEMORY_INIT;
+
+    (void)w;
+    return predict(options, &memory);
+}
+
 static inline ot_status fill_session(world *w, void *options)
 {
     (void)w;
