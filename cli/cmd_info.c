@@ -9,6 +9,7 @@
 #include "info_state.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
+#include "parallel_ranks.h"
 #include "precision_options.h"
 #include "report.h"
 
@@ -17,6 +18,7 @@ typedef struct info_values {
     int64_t batch_size, memory_max;
     int precision;
     text_list recompute;
+    const char *parallel;
     bool json, text, plan, untrusted;
 } info_values;
 
@@ -37,6 +39,10 @@ static const option_spec info_table[] = {
      "plan under the ceiling that a training run would have: 512M, 8G", "none", NULL, 0},
     PRECISION_OPTION(AT(precision)),
     RECOMPUTE_OPTION(AT(recompute)),
+    {"parallel", OPTION_TEXT, AT(parallel), "TEXT",
+     "what each of D processes would take and send, with batches of N rows for all of them: "
+     "\"D=8 zero=3 slices=8 accumulate=4\", as options of train",
+     NULL, NULL, 0},
     {0},
 };
 
@@ -45,6 +51,10 @@ static const option_spec info_table[] = {
 typedef struct step_info {
     size_t state_bytes, plan_bytes;
     ot_memory memory;
+    ot_parallel_ranks ranks; // of --parallel, what one takes, and what it sends for an update
+    ot_memory rank_memory;
+    int64_t n_sent;
+    bool has_ranks;
     char *plan;
     char problem[512]; // why there is none
 } step_info;
@@ -61,6 +71,27 @@ static ot_status shape_input(const ot_session *session, int index, int64_t batch
     for (int k = 0; k < shape->ndim; k++)
         if (shape->dim[k] < 0)
             shape->dim[k] = k == 0 ? batch_size : 1;
+    return st;
+}
+
+// A slice of a batch.
+static int64_t rows_of_slice(int64_t batch_size, int n_slices)
+{
+    return batch_size / n_slices + (batch_size % n_slices != 0);
+}
+
+static ot_status predict_rank(ot_trainer *trainer, int64_t batch_size, step_info *out)
+{
+    const int n = ot_trainer_input_count(trainer);
+    ot_shape *shapes = calloc((size_t)n + 1, sizeof(*shapes));
+    ot_status st = shapes ? OT_OK : OT_ERR_NO_MEMORY;
+
+    for (int i = 0; st == OT_OK && i < n; i++)
+        st = shape_input(ot_trainer_session(trainer), i,
+                         rows_of_slice(batch_size, out->ranks.slices), &shapes[i]);
+    if (st == OT_OK)
+        st = ot_trainer_predict(trainer, &out->ranks, shapes, n, &out->rank_memory, &out->n_sent);
+    free(shapes);
     return st;
 }
 
@@ -106,13 +137,14 @@ static void measure_step(const ot_model *model, const info_values *v, const ot_c
     ot_artifacts *artifacts = NULL;
     ot_trainer *trainer = NULL;
 
-    out->memory = (ot_memory)OT_MEMORY_INIT;
+    out->memory = out->rank_memory = (ot_memory)OT_MEMORY_INIT;
     options.memory_max = v->memory_max < INT64_MAX ? (size_t)v->memory_max : 0;
     if (ot_trainer_generate_artifacts(model, &setup->options, &options, &artifacts) == OT_OK) {
         set_memory_max(INT64_MAX);
         if (ot_trainer_create_from_artifacts(artifacts, NULL, &options, &trainer) == OT_OK)
             describe_trainer(trainer, v->batch_size, out);
     }
+    out->has_ranks = out->plan && v->parallel && predict_rank(trainer, v->batch_size, out) == OT_OK;
     if (!out->plan)
         snprintf(out->problem, sizeof(out->problem), "%s", ot_error_message());
     ot_trainer_destroy(trainer);
@@ -133,6 +165,7 @@ static const struct {
     {"scratch", offsetof(ot_memory, scratch)},
     {"outputs", offsetof(ot_memory, outputs)},
     {"structure", offsetof(ot_memory, structure)},
+    {"staging", offsetof(ot_memory, staging)},
 };
 enum { N_PARTS = sizeof memory_parts / sizeof memory_parts[0] };
 
@@ -155,12 +188,12 @@ static json_t *memory_json(const ot_memory *memory)
     return object;
 }
 
-static void print_memory(const ot_memory *memory)
+static void print_memory(const char *title, const ot_memory *memory)
 {
     const char *before = ": ";
     char text[32];
 
-    printf("memory     %s", bytes_text(memory->total, text, sizeof text));
+    printf("%-10s %s", title, bytes_text(memory->total, text, sizeof text));
     for (int i = 0; i < N_PARTS; i++) {
         if (memory_part(memory, i) == 0)
             continue;
@@ -169,6 +202,24 @@ static void print_memory(const ot_memory *memory)
         before = ", ";
     }
     printf("\n");
+}
+
+static json_t *ranks_json(const step_info *step)
+{
+    return json_pack("{s:i,s:i,s:i,s:i,s:o,s:I}", "ranks", step->ranks.n_ranks, "zero",
+                     step->ranks.zero, "slices", step->ranks.slices, "accumulate",
+                     step->ranks.accumulation, "memory", memory_json(&step->rank_memory),
+                     "sent_bytes", (json_int_t)step->n_sent);
+}
+
+static void print_ranks(const step_info *step)
+{
+    char text[32];
+
+    printf("parallel   D=%d zero=%d slices=%d accumulate=%d: each process sends %s for an update\n",
+           step->ranks.n_ranks, step->ranks.zero, step->ranks.slices, step->ranks.accumulation,
+           bytes_text((size_t)step->n_sent, text, sizeof text));
+    print_memory("of each", &step->rank_memory);
 }
 
 // ---- the model ----
@@ -245,6 +296,8 @@ static json_t *collect(const ot_model *model, const info_values *v, const model_
                                       "state_bytes", (json_int_t)step->state_bytes, "plan_bytes",
                                       (json_int_t)step->plan_bytes, "memory",
                                       memory_json(&step->memory)));
+    if (step->has_ranks)
+        json_object_set_new(object, "parallel", ranks_json(step));
     return object;
 }
 
@@ -296,7 +349,9 @@ static void print_text(const json_t *info, const step_info *step, int64_t batch_
     else
         printf("step       none: %s\n", step->problem);
     if (step->plan)
-        print_memory(&step->memory);
+        print_memory("memory", &step->memory);
+    if (step->has_ranks)
+        print_ranks(step);
 }
 
 static int print_model(const ot_model *model)
@@ -327,6 +382,8 @@ static int info_run(const void *values, const char *const *arguments)
     code = load_model(arguments[0], &model);
     if (code != EXIT_SUCCESS)
         return code;
+    if (v->parallel) // which has been checked
+        (void)parallel_ranks_parse(v->parallel, &step.ranks);
     if (v->text) {
         code = print_model(model);
         ot_model_destroy(model);
@@ -346,10 +403,12 @@ static int info_run(const void *values, const char *const *arguments)
     if (v->plan) {
         if (step.plan) {
             fputs(step.plan, stdout);
-            print_memory(&step.memory);
+            print_memory("memory", &step.memory);
         } else {
             code = report_error();
         }
+    } else if (v->parallel && !step.has_ranks) {
+        code = report_error();
     } else {
         info = collect(model, v, &setup, &step);
         if (!v->json)
@@ -364,6 +423,18 @@ static int info_run(const void *values, const char *const *arguments)
     return code;
 }
 
+static int info_check(const void *values, const char *const *arguments)
+{
+    const info_values *v = values;
+    ot_parallel_ranks ignored;
+
+    if (v->parallel && (v->plan || v->text))
+        return report_usage("--parallel and --%s exclude each other", v->plan ? "plan" : "text");
+    if (v->parallel && parallel_ranks_parse(v->parallel, &ignored) != EXIT_SUCCESS)
+        return EXIT_USAGE;
+    return model_command_check(values, arguments);
+}
+
 const command command_info = {
     .name = "info",
     .summary = "show inputs, outputs, parameters, operators and the memory of a step",
@@ -375,6 +446,6 @@ const command command_info = {
     .example = "onnxtrain info model.onnx --batch-size 64",
     .tables = {{info_table, 0}, {model_option_table, AT(model)}},
     .values_size = sizeof(info_values),
-    .check = model_command_check,
+    .check = info_check,
     .run = info_run,
 };

@@ -80,6 +80,22 @@ run 0 info mlp.onnxtxt --plan
 out "memory "
 refuses 1 "are allowed (memory_max)" info mlp.onnxtxt --plan --memory-max 100
 run 0 info mlp.onnxtxt --plan --memory-max 1G
+run 0 info mlp.onnxtxt --json --parallel "D=4 zero=1 accumulate=3"
+json parallel '[v[name] for name in ("ranks", "zero", "slices", "accumulate")] == [4, 1, 4, 3]'
+json parallel 'v["memory"]["total"] == sum(n for name, n in v["memory"].items() if name != "total")'
+json parallel 'v["memory"]["staging"] > 0 and v["memory"]["moments"] < v["memory"]["parameters"]'
+once=$(sed -n 's/.*"sent_bytes": \([0-9]*\).*/\1/p' out)
+run 0 info mlp.onnxtxt --json --parallel "D=4 zero=2 accumulate=3" # the sums go three times, values once
+[ "$(sed -n 's/.*"sent_bytes": \([0-9]*\).*/\1/p' out)" -gt "$once" ] || fail "$ran: no more than with zero=1 ($once)"
+run 0 info mlp.onnxtxt --parallel "D=2"
+out "parallel   D=2 zero=0 slices=2 accumulate=1: each process sends "
+refuses 2 "--parallel: 'zero=3' does not say D=N, the number of processes" info mlp.onnxtxt --parallel zero=3
+refuses 2 "--parallel: 'zero=4' is not zero=N with N from 0 to 3" info mlp.onnxtxt --parallel "D=2 zero=4"
+refuses 2 "--parallel: 'E=2' is none of D=N, zero=STAGE, slices=N, accumulate=N" info mlp.onnxtxt --parallel "D=2 E=2"
+refuses 2 "--parallel: D is given twice" info mlp.onnxtxt --parallel "D=2 D=3"
+refuses 2 "--parallel: 2 slices for 4 processes" info mlp.onnxtxt --parallel "D=4 slices=2"
+refuses 2 "--parallel and --plan exclude each other" info mlp.onnxtxt --parallel "D=4" --plan
+refuses 1 "are allowed (memory_max)" info mlp.onnxtxt --parallel "D=4" --memory-max 100
 
 run 0 check mlp.onnxtxt
 out "the model can be trained"
