@@ -221,6 +221,9 @@ int64_t ot__alloc_count(void); // successful allocations of this process so far
 
 // Somebody asked for so much in one session: the default ceiling is lifted to it.
 void ot__memory_admit(size_t n_bytes);
+// So many processes of a job, of which this is one, are on this machine: each has its part of the
+// default ceiling. What the launcher says of them counts, too.
+void ot__memory_share(size_t n_processes);
 // What may still be taken when `given_back` bytes of what is taken go first.
 size_t ot__memory_left(size_t given_back);
 size_t ot__memory_taken(void);        // by ot__alloc_aligned

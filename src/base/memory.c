@@ -12,7 +12,8 @@ enum { PROCESSES_MAX = 4096, LINE_LENGTH = 4096 };
 
 static _Atomic size_t asked;    // ot_set_memory_max; 0: the default
 static _Atomic size_t admitted; // the largest figure that somebody asked for one session
-static _Atomic size_t fallback; // the default; 0: not computed
+static _Atomic size_t fallback; // the default of all sharers together; 0: not computed
+static _Atomic size_t sharers;  // processes of a job on this machine, as far as is known
 static _Atomic size_t taken;
 
 // ---- the machine ----
@@ -120,16 +121,30 @@ static size_t processes(void)
     return 1;
 }
 
-static size_t share_of(size_t machine)
+static size_t most_of(size_t machine)
 {
-    const size_t quarters = machine / 4 * 3 / processes();
+    return machine == OT_MEMORY_UNLIMITED ? machine : machine / 4 * 3;
+}
 
-    return machine == OT_MEMORY_UNLIMITED ? machine : OT_MAX(quarters, (size_t)1);
+static size_t share_of(size_t most)
+{
+    const size_t n = OT_MAX(atomic_load(&sharers), (size_t)1);
+
+    return most == OT_MEMORY_UNLIMITED ? most : OT_MAX(most / n, (size_t)1);
+}
+
+void ot__memory_share(size_t n_processes)
+{
+    size_t before = atomic_load(&sharers);
+
+    while (before < n_processes && !atomic_compare_exchange_weak(&sharers, &before, n_processes))
+        ;
 }
 
 void ot__memory_set_machine(size_t n_bytes)
 {
-    atomic_store(&fallback, n_bytes == 0 ? 0 : share_of(n_bytes));
+    atomic_store(&sharers, processes());
+    atomic_store(&fallback, n_bytes == 0 ? 0 : most_of(n_bytes));
     atomic_store(&admitted, 0);
 }
 
@@ -160,10 +175,11 @@ static size_t ceiling(void)
         const size_t group = ot__memory_of_group("/proc/self/cgroup", "/sys/fs/cgroup");
         const size_t machine = physical();
 
-        otherwise = share_of(OT_MIN(machine, group));
+        otherwise = OT_MAX(most_of(OT_MIN(machine, group)), (size_t)1);
+        ot__memory_share(processes());
         atomic_store(&fallback, otherwise);
     }
-    return OT_MAX(otherwise, atomic_load(&admitted));
+    return OT_MAX(share_of(otherwise), atomic_load(&admitted));
 }
 
 size_t ot__memory_left(size_t given_back)

@@ -225,6 +225,8 @@ ot_status ot_comm_open(const char *kind, const ot_comm_options *options, ot_comm
     st = ot_comm_create(&transport, options, out);
     if (st != OT_OK)
         transport.destroy(transport.context);
+    else
+        ot__memory_share((size_t)ot_comm_local_size(*out));
     return st;
 }
 

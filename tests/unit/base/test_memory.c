@@ -79,6 +79,11 @@ static void processes_of_one_job_share_the_machine(void **state)
         assert_int_equal(ot__memory_left(0), 3 * MIB);
         unsetenv(job_names[i]);
     }
+    ot__memory_set_machine(16 * MIB);
+    ot__memory_share(6); // as a communicator says
+    assert_int_equal(ot__memory_left(0), 2 * MIB);
+    ot__memory_share(1); // another, of this process alone
+    assert_int_equal(ot__memory_left(0), 2 * MIB);
     for (int i = 0; i < 5; i++) { // what is no number of processes
         const char *const wrong[] = {"", "0", "-3", "2(x3)", "1000000"};
 
