@@ -75,6 +75,8 @@ void ot__plan_bind_output(ot__plan *plan, int i_output, void *data);
 const ot_arg *ot__plan_input(const ot__plan *plan, int i_input, int entry); // type, shape, layout
 const ot_arg *ot__plan_output(const ot__plan *plan, int i_output);
 bool ot__plan_writes_input(const ot__plan *plan, int i_input); // some node changes it in place
+// The same on ranks that exchange the same in the same order while the plan runs.
+uint64_t ot__plan_exchange_id(const ot__plan *plan);
 // Every input and output must have been bound (outputs: or left to the plan). Calls no ot__alloc.
 ot_status ot__plan_run(ot__plan *plan, const ot_step *step);
 size_t ot__plan_bytes(const ot__plan *plan);           // activations and scratch, and of these

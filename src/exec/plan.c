@@ -114,6 +114,17 @@ static ot_status prepare_step(ot__plan_builder *b, const ot_node *node, ot__plan
     return st;
 }
 
+// What starts sums, and makes nothing, has no place among what ranks wait for.
+static uint64_t add_to_exchange_id(uint64_t id, const ot_node *node)
+{
+    const ot_attr *bucket = ot__node_attr(node, "bucket");
+
+    if ((node->op->flags & OT_OP_ORDERED) == 0 || node->n_outputs == 0)
+        return id;
+    id = ot__id_mix(id, node->op->name, strlen(node->op->name) + 1);
+    return ot__id_mix_word(id, bucket != NULL ? (uint64_t)bucket->i : 0);
+}
+
 static ot_status build_steps(ot__plan_builder *b)
 {
     ot__plan *plan = b->plan;
@@ -132,6 +143,7 @@ static ot_status build_steps(ot__plan_builder *b)
         b->step_nodes[plan->n_steps] = node;
         OT_TRY(set_args(b, node, &plan->steps[plan->n_steps]));
         plan->steps[plan->n_steps].is_ordered = (node->op->flags & OT_OP_ORDERED) != 0;
+        plan->exchange_id = add_to_exchange_id(plan->exchange_id, node);
         // Counted before it is prepared, so that whatever state it has is released.
         plan->n_steps++;
         OT_TRY(prepare_step(b, node, &plan->steps[plan->n_steps - 1]));
@@ -297,6 +309,11 @@ bool ot__plan_writes_input(const ot__plan *plan, int i_input)
     const ot__range range = plan->inputs[i_input];
 
     return range.count > 0 && plan->entries[range.first].is_written;
+}
+
+uint64_t ot__plan_exchange_id(const ot__plan *plan)
+{
+    return plan->exchange_id;
 }
 
 size_t ot__plan_bytes(const ot__plan *plan)

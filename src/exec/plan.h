@@ -97,6 +97,7 @@ struct ot__plan {
     size_t gradient_bytes; // of the block: for gradients that are added to what is there
     size_t least_bytes;    // the block of any plan with this order and these lifetimes
     ot_step step;          // of the present run
+    uint64_t exchange_id;  // of what ranks exchange, in its order
     int n_threads;
     bool profile;
     int64_t n_runs;

@@ -187,7 +187,8 @@ static const char *step_call(ot_mode mode)
 }
 
 // Over several ranks all run the step, or none does. Of slices, each rank has its own.
-static ot_status agree_on_step(ot_session *session, ot_status st, ot_mode mode)
+static ot_status agree_on_step(ot_session *session, ot_status st, ot_mode mode,
+                               const ot__plan *plan)
 {
     struct ot__ranks *ranks = session->ranks;
     const bool is_of_all = !(session->slices.is_under_way && ot__ranks_step_together(session));
@@ -195,6 +196,9 @@ static ot_status agree_on_step(ot_session *session, ot_status st, ot_mode mode)
         {"whether gradients are overwritten", is_of_all && session->overwrite_gradients},
         {"whether this is the last train step of the update", ranks->is_last},
         {"the number of train steps", is_of_all ? session->counter : 0},
+        // Statistics of batches are summed between buckets.
+        {"the order in which buckets and statistics are exchanged",
+         session->syncs_norms && plan != NULL ? ot__plan_exchange_id(plan) : 0},
     };
 
     st = ot__ranks_agree(ranks->comm, st, step_call(mode), fields,
@@ -266,7 +270,7 @@ ot_status ot__session_join_step(ot_session *session, ot_status given, ot_mode mo
         OT_TRY(cut_before_step(session, st, mode));
     if (session->ranks->is_cut && session->ranks->joins_steps)
         OT_THEN(st, ot__transfers_make_room(session, &room));
-    st = agree_on_step(session, st, mode);
+    st = agree_on_step(session, st, mode, NULL);
     if (st == OT_OK && room != NULL)
         st = ot__transfers_join(session, mode, room);
     if (st == OT_OK)
@@ -338,7 +342,7 @@ ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
         st = prepare_session_plan(session, program, outputs, n_outputs, is_new, &plan);
     }
     if (over_ranks)
-        st = agree_on_step(session, st, mode);
+        st = agree_on_step(session, st, mode, plan);
     if (st == OT_OK) {
         ot__packing_enter(session);
         bind_step_inputs(session, program, plan, inputs);
