@@ -136,8 +136,8 @@ OT_API ot_status ot_session_input_info(const ot_session *session, ot_mode mode, 
  */
 OT_API ot_status ot_session_train_step(ot_session *session, const ot_tensor *const *inputs,
                                        int n_inputs, ot_tensor **outputs, int n_outputs);
-/** Forward only, inference behaviour; changes nothing. OT_ERR_STATE without an eval model, else as
- * ot_session_train_step(). */
+/** Forward only, inference behaviour; changes nothing. Collective where the values are cut over
+ * ranks (zero 3). OT_ERR_STATE without an eval model, else as ot_session_train_step(). */
 OT_API ot_status ot_session_eval_step(ot_session *session, const ot_tensor *const *inputs,
                                       int n_inputs, ot_tensor **outputs, int n_outputs);
 /** What an update was made of. */

@@ -283,7 +283,8 @@ OT_API ot_status ot_state_to_checkpoint(const ot_dict *state, ot_checkpoint **ou
  * as they are now: no gradients, nothing of the optimizer. Initializers that have been replaced
  * are the last ones, in their order. With ot_session_use_averages() they are the averages.
  *
- * @param out the caller destroys it
+ * @param out the caller destroys it. Collective where the values are cut over ranks (zero 3): rank
+ * 0 gets the model, the others NULL; so is the next function, which rank 0 writes in
  * @return OT_ERR_STATE for a trainer over artifacts or a session: those have ot_session_export()
  */
 OT_API ot_status ot_trainer_export(ot_trainer *trainer, ot_model **out);

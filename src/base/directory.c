@@ -59,7 +59,7 @@ static bool has_mark(const char *entry, const char *name, const char *mark)
     const size_t n_name = n > 1 + n_end ? n - 1 - n_end : 0;
 
     if (n_name == 0 || entry[0] != '.' || !ot__starts_with(entry + 1 + n_name, mark) ||
-        strspn(entry + n - OT_HEX_ID_LENGTH, "0123456789abcdef") != OT_HEX_ID_LENGTH)
+        !ot__is_hex_id(entry + n - OT_HEX_ID_LENGTH))
         return false;
     return name == NULL || (n_name == OT_MIN(strlen(name), (size_t)OT_TEMPORARY_KEPT) &&
                             strncmp(entry + 1, name, n_name) == 0);

@@ -115,14 +115,22 @@ static void swap_last(ot_session *session)
     swap_undo(&session->undo, session->undo.copies);
 }
 
+// Statistics lie as the copies before the first step do.
+static void enter_as_first(ot_session *session)
+{
+    const ot__undo *undo = &session->undo;
+
+    ot__packing_enter(session);
+    for (int i = 0; i < undo->n && undo->is_first_row_major; i++)
+        ot__ckpt_unpack(session->checkpoint, undo->parameters[i]);
+}
+
 void ot__session_exchange_steps(ot_session *session)
 {
     ot__undo *undo = &session->undo;
     const uint64_t counter = session->counter;
 
-    ot__packing_enter(session);
-    for (int i = 0; i < undo->n && undo->is_first_row_major; i++)
-        ot__ckpt_unpack(session->checkpoint, undo->parameters[i]);
+    enter_as_first(session);
     swap_undo(undo, undo->first_copies);
     session->counter = undo->first_counter;
     undo->first_counter = counter;
@@ -142,9 +150,7 @@ void ot__session_step_forth(ot_session *session)
 
 void ot__undo_rewind(ot_session *session)
 {
-    ot__packing_enter(session);
-    for (int i = 0; i < session->undo.n && session->undo.is_first_row_major; i++)
-        ot__ckpt_unpack(session->checkpoint, session->undo.parameters[i]);
+    enter_as_first(session);
     copy_undo(&session->undo, session->undo.first_copies, true);
     session->counter = session->undo.first_counter;
 }

@@ -119,49 +119,56 @@ static const member part_members[] = {{"name", keep_string, offsetof(ot__index_p
                                       {"crc32c", read_hex32, offsetof(ot__index_part, crc)},
                                       {0}};
 
-static ot_status read_index_files(index_in *in, void *to)
+// Each element of an array in its turn.
+static ot_status read_list(index_in *in, void *to, ot_status (*read)(index_in *in, void *to))
 {
-    ot__index *index = in->index;
     const char *none;
-    bool has_more;
+    bool has_more = true;
 
-    (void)to;
     OT_TRY(ot__json_scan_open(&in->scan, '['));
     for (;;) {
-        ot__index_file file = {0};
-
         OT_TRY(ot__json_scan_next(&in->scan, &none, &has_more));
         if (!has_more)
             return OT_OK;
-        if (index->n_files == OT_INDEX_FILES_MAX)
-            return ot__json_scan_error(&in->scan, "more than %d files", OT_INDEX_FILES_MAX);
-        OT_TRY(read_object(in, file_members, &file));
-        OT_TRY(ot__made(ot__arena_push(index->arena, &index->files, &index->files_capacity,
-                                       &index->n_files, &file, sizeof file)));
+        OT_TRY(read(in, to));
     }
+}
+
+static ot_status read_listed_file(index_in *in, void *to)
+{
+    ot__index *index = in->index;
+    ot__index_file file = {0};
+
+    (void)to;
+    if (index->n_files == OT_INDEX_FILES_MAX)
+        return ot__json_scan_error(&in->scan, "more than %d files", OT_INDEX_FILES_MAX);
+    OT_TRY(read_object(in, file_members, &file));
+    return ot__made(ot__arena_push(index->arena, &index->files, &index->files_capacity,
+                                   &index->n_files, &file, sizeof file));
+}
+
+static ot_status read_index_files(index_in *in, void *to)
+{
+    return read_list(in, to, read_listed_file);
+}
+
+static ot_status read_listed_part(index_in *in, void *to)
+{
+    enum { PARTS_MAX = 1000 };
+    ot__index *index = in->index;
+    ot__index_part part = {0};
+
+    (void)to;
+    if (index->n_parts == PARTS_MAX)
+        return ot__json_scan_error(&in->scan, "more than %d parts", PARTS_MAX);
+    OT_TRY(read_object(in, part_members, &part));
+    return ot__made(ot__arena_push(index->arena, &index->parts, &index->parts_capacity,
+                                   &index->n_parts, &part, sizeof part));
 }
 
 static ot_status read_index_parts(index_in *in, void *to)
 {
-    enum { PARTS_MAX = 1000 };
-    ot__index *index = in->index;
-    const char *none;
-    bool has_more;
-
-    (void)to;
-    OT_TRY(ot__json_scan_open(&in->scan, '['));
-    for (;;) {
-        ot__index_part part = {0};
-
-        OT_TRY(ot__json_scan_next(&in->scan, &none, &has_more));
-        if (!has_more)
-            return OT_OK;
-        if (index->n_parts == PARTS_MAX)
-            return ot__json_scan_error(&in->scan, "more than %d parts", PARTS_MAX);
-        OT_TRY(read_object(in, part_members, &part));
-        OT_TRY(ot__made(ot__arena_push(index->arena, &index->parts, &index->parts_capacity,
-                                       &index->n_parts, &part, sizeof part)));
-    }
+    return read_list(in, to, read_listed_part);
 }
 
 // ---- items: kept as they stand there ----
@@ -248,29 +255,25 @@ static ot_status keep_chunk(index_in *in, ot__index_tensor *t, const chunk_in *c
     return OT_OK;
 }
 
+static ot_status read_listed_chunk(index_in *in, void *to)
+{
+    chunk_in c = {0};
+
+    if (in->index->n_chunks == OT_INDEX_CHUNKS_MAX)
+        return ot__json_scan_error(&in->scan, "more than %d chunks", OT_INDEX_CHUNKS_MAX);
+    OT_TRY(read_object(in, chunk_members, &c));
+    if (c.n_offsets != c.n_sizes || (in->chunk_ndim >= 0 && c.n_offsets != in->chunk_ndim))
+        return ot__json_scan_error(&in->scan, "a chunk with %d offsets and %d sizes", c.n_offsets,
+                                   c.n_sizes);
+    in->chunk_ndim = c.n_offsets;
+    OT_TRY(keep_chunk(in, to, &c));
+    in->index->n_chunks++;
+    return OT_OK;
+}
+
 static ot_status read_index_chunks(index_in *in, void *to)
 {
-    ot__index_tensor *t = to;
-    const char *none;
-    bool has_more;
-
-    OT_TRY(ot__json_scan_open(&in->scan, '['));
-    for (;;) {
-        chunk_in c = {0};
-
-        OT_TRY(ot__json_scan_next(&in->scan, &none, &has_more));
-        if (!has_more)
-            return OT_OK;
-        if (in->index->n_chunks == OT_INDEX_CHUNKS_MAX)
-            return ot__json_scan_error(&in->scan, "more than %d chunks", OT_INDEX_CHUNKS_MAX);
-        OT_TRY(read_object(in, chunk_members, &c));
-        if (c.n_offsets != c.n_sizes || (in->chunk_ndim >= 0 && c.n_offsets != in->chunk_ndim))
-            return ot__json_scan_error(&in->scan, "a chunk with %d offsets and %d sizes",
-                                       c.n_offsets, c.n_sizes);
-        in->chunk_ndim = c.n_offsets;
-        OT_TRY(keep_chunk(in, t, &c));
-        in->index->n_chunks++;
-    }
+    return read_list(in, to, read_listed_chunk);
 }
 
 static ot_status read_tensor_dtype(index_in *in, void *to)

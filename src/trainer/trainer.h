@@ -117,6 +117,7 @@ void ot__trainer_step_forth(ot_trainer *trainer);
 void ot__trainer_restart(ot_trainer *trainer);
 
 // trainer_slices.c: the micro-batches since the last update come again, for the next slice of them.
+void ot__trainer_uncount_steps(ot_trainer *trainer); // of the accumulation
 void ot__trainer_begin_slice(ot_trainer *trainer, int slice);
 void ot__trainer_count_step(ot_trainer *trainer);
 // A micro-batch of which the slice has no rows.

@@ -2,11 +2,16 @@
 // Micro-batches that come again, a slice of each at a time: they are counted once.
 #include "trainer/trainer.h"
 
-void ot__trainer_begin_slice(ot_trainer *trainer, int slice)
+void ot__trainer_uncount_steps(ot_trainer *trainer)
 {
     trainer->info.step -= trainer->n_accumulated;
     trainer->phase -= trainer->n_accumulated;
     trainer->n_accumulated = 0;
+}
+
+void ot__trainer_begin_slice(ot_trainer *trainer, int slice)
+{
+    ot__trainer_uncount_steps(trainer);
     ot__session_begin_slice(trainer->session, slice);
 }
 

@@ -142,9 +142,7 @@ static bool is_due_after(const ot_trainer *trainer, int n)
 void ot__trainer_drop(ot_trainer *trainer)
 {
     ot__session_drop_steps(trainer->session);
-    trainer->info.step -= trainer->n_accumulated;
-    trainer->phase -= trainer->n_accumulated;
-    trainer->n_accumulated = 0;
+    ot__trainer_uncount_steps(trainer);
 }
 
 static ot_status drop_after(ot_trainer *trainer, ot_status st)
