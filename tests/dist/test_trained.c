@@ -150,6 +150,8 @@ static void train_model(int m)
                 for (size_t z = 0; z < OT_COUNT(zero_stages); z++) {
                     r.n_ranks = counts[n];
                     r.zero = zero_stages[z];
+                    if (r.n_ranks == 1 && r.zero > 0)
+                        continue; // there is nothing to cut
                     train_and_compare(&r, model, recorded);
                 }
         }
