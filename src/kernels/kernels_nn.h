@@ -173,9 +173,14 @@ typedef struct ot__update_row {
     typedef void (*ot__update_norms_##suffix)(const T *w, const T *slot0, const T *slot1,          \
                                               const T *g, int64_t n, const ot__update_row *row,    \
                                               double *sums);                                       \
+    /* d: the direction, 0 where it is not finite */                                               \
+    typedef void (*ot__update_direction_##suffix)(T * d, const T *w, const T *slot0,               \
+                                                  const T *slot1, const T *g, int64_t n,           \
+                                                  const ot__update_row *row);                      \
     typedef struct ot__updates_##suffix {                                                          \
         OT_UPDATE_LOOPS(OT_UPDATE_MEMBER, ot__update_##suffix)                                     \
         ot__update_norms_##suffix lamb_norms;                                                      \
+        ot__update_direction_##suffix lamb_direction;                                              \
         double (*sum_square)(const T *x, int64_t n);                                               \
     } ot__updates_##suffix;                                                                        \
     extern const ot__updates_##suffix ot__ref_updates_##suffix;

@@ -67,13 +67,13 @@ static inline T FN(lamb_direction)(const FN(lamb_numbers) * p, T w, T m, T v)
 }
 
 // The direction as its norm has it.
-static inline double FN(lamb_finite)(const FN(lamb_numbers) * p, T w, T m, T v, T g)
+static inline T FN(lamb_finite)(const FN(lamb_numbers) * p, T w, T m, T v, T g)
 {
     const T gi = g * p->scale;
     const T d =
         FN(lamb_direction)(p, w, p->beta1 * m + p->rest1 * gi, p->beta2 * v + p->rest2 * gi * gi);
 
-    return (double)(d - d == 0 ? d : 0);
+    return d - d == 0 ? d : 0;
 }
 
 // sums[0] = sum of w^2, sums[1] = sum of d^2
@@ -89,14 +89,14 @@ static void FN(lamb_norms)(const T *w, const T *m, const T *v, const T *g, int64
         OT_UPDATE_LOOP
         for (int k = 0; k < OT_UPDATE_LANES; k++) {
             const double wk = (double)w[i + k];
-            const double d = FN(lamb_finite)(&p, w[i + k], m[i + k], v[i + k], g[i + k]);
+            const double d = (double)FN(lamb_finite)(&p, w[i + k], m[i + k], v[i + k], g[i + k]);
 
             of_w[k] += wk * wk;
             of_d[k] += d * d;
         }
     }
     for (; i < n; i++) {
-        const double d = FN(lamb_finite)(&p, w[i], m[i], v[i], g[i]);
+        const double d = (double)FN(lamb_finite)(&p, w[i], m[i], v[i], g[i]);
 
         sums[0] += (double)w[i] * (double)w[i];
         sums[1] += d * d;
@@ -105,6 +105,16 @@ static void FN(lamb_norms)(const T *w, const T *m, const T *v, const T *g, int64
         sums[0] += of_w[k];
         sums[1] += of_d[k];
     }
+}
+
+static void FN(lamb_directions)(T *d, const T *w, const T *m, const T *v, const T *g, int64_t n,
+                                const ot__update_row *row)
+{
+    const FN(lamb_numbers) p = FN(lamb_read)(row);
+
+    OT_UPDATE_LOOP
+    for (int64_t i = 0; i < n; i++)
+        d[i] = FN(lamb_finite)(&p, w[i], m[i], v[i], g[i]);
 }
 
 // w -= lr d, with m and v, where they are finite; the row's lr has the tensor's trust ratio.
@@ -253,6 +263,7 @@ static double FN(sum_square)(const T *x, int64_t n)
 #define UPDATE_ENTRY(type, name) .name = FN(name##_update),
 const FN(ot__updates) OT_UPDATE_TABLE = {
     OT_UPDATE_LOOPS(UPDATE_ENTRY, ).lamb_norms = FN(lamb_norms),
+    .lamb_direction = FN(lamb_directions),
     .sum_square = FN(sum_square),
 };
 #undef UPDATE_ENTRY

@@ -43,29 +43,12 @@ static ot_status prepare_norm(ot_prep *p, double max_norm)
     return OT_OK;
 }
 
-// Digits are below 2^32, so that their sums over ranks are exact in f64.
-static ot_status add_exact_sums(const ot_run *r, ot__exact_sum *sum)
-{
-    double numbers[OT_EXACT_DIGITS + 1];
-    ot__exact_sum all = {.n_not_finite = 0};
-
-    for (int i = 0; i < OT_EXACT_DIGITS; i++)
-        numbers[i] = (double)sum->digits[i];
-    numbers[OT_EXACT_DIGITS] = (double)sum->n_not_finite;
-    OT_TRY(ot__run_sum(r, numbers, OT_EXACT_DIGITS + 1));
-    for (int i = 0; i < OT_EXACT_DIGITS; i++)
-        sum->digits[i] = (uint64_t)numbers[i];
-    sum->n_not_finite = (uint64_t)numbers[OT_EXACT_DIGITS];
-    ot__exact_sum_add(&all, sum); // carries
-    *sum = all;
-    return OT_OK;
-}
-
 // Over all ranks.
 static ot_status exact_square_sum(const ot_run *r, double *out)
 {
     const ot__pieces *pieces = r->state;
     ot__exact_sum *sums = r->scratch, sum = {.n_not_finite = 0};
+    double numbers[OT_EXACT_NUMBERS];
 
 #pragma omp parallel for schedule(static) num_threads(r->n_threads)
     for (int64_t i = 0; i < pieces->n_pieces; i++) {
@@ -75,7 +58,7 @@ static ot_status exact_square_sum(const ot_run *r, double *out)
     }
     for (int64_t i = 0; i < pieces->n_pieces; i++)
         ot__exact_sum_add(&sum, &sums[i]);
-    OT_TRY(add_exact_sums(r, &sum));
+    OT_TRY(ot__run_exact_sums(r, &sum, 1, numbers));
     *out = ot__exact_sum_value(&sum);
     return OT_OK;
 }

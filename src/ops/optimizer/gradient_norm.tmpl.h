@@ -25,27 +25,6 @@ static double FN(square_sum)(const ot_run *r, const FN(ot__updates) * table)
     return add_squares(sums, pieces->n_pieces);
 }
 
-static ot_status FN(clip_norm_run)(const ot_run *r)
-{
-    const ot__pieces *pieces = r->state;
-    const norm_state *state = pieces->own;
-    double sum, factor;
-
-    if (state->is_exact) {
-        OT_TRY(exact_square_sum(r, &sum));
-    } else {
-        sum = FN(square_sum)(r, &FN(ot__ref_updates));
-        OT_TRY(ot__run_sum(r, &sum, 1));
-    }
-    factor = state->max_norm / (sqrt(sum) + norm_epsilon);
-    if (factor >= 1)
-        return OT_OK;
-#pragma omp parallel for schedule(static) num_threads(r->n_threads)
-    for (int64_t i = 0; i < pieces->n_pieces; i++)
-        FN(ot__ref_scale)(ot__piece_data(r, 0, &pieces->piece[i]), pieces->piece[i].count, factor);
-    return OT_OK;
-}
-
 // Squares of f32 in f64 cannot overflow, those of f64 can.
 static bool FN(are_finite)(const ot_run *r)
 {
@@ -61,7 +40,7 @@ static bool FN(are_finite)(const ot_run *r)
     return true;
 }
 
-// *finite: on all ranks.
+// Over all ranks, and whether all have finite gradients.
 static ot_status FN(all_squares)(const ot_run *r, const FN(ot__updates) * table, double *sum,
                                  bool *finite)
 {
@@ -78,6 +57,23 @@ static ot_status FN(all_squares)(const ot_run *r, const FN(ot__updates) * table,
     OT_TRY(ot__run_sum(r, sums, 2));
     *sum = sums[0];
     *finite = !(sums[1] > 0);
+    return OT_OK;
+}
+
+static ot_status FN(clip_norm_run)(const ot_run *r)
+{
+    const ot__pieces *pieces = r->state;
+    const norm_state *state = pieces->own;
+    double sum, factor;
+    bool finite;
+
+    OT_TRY(FN(all_squares)(r, &FN(ot__ref_updates), &sum, &finite));
+    factor = state->max_norm / (sqrt(sum) + norm_epsilon);
+    if (factor >= 1)
+        return OT_OK;
+#pragma omp parallel for schedule(static) num_threads(r->n_threads)
+    for (int64_t i = 0; i < pieces->n_pieces; i++)
+        FN(ot__ref_scale)(ot__piece_data(r, 0, &pieces->piece[i]), pieces->piece[i].count, factor);
     return OT_OK;
 }
 

@@ -49,6 +49,7 @@ typedef struct ot__update_state {
     double max_norm;   // 0: none
     int correct_at;    // which hyper-parameter says that young moments are corrected; -1: none
     int clip_at;       // max_norm_clip; -1: none
+    bool is_exact;     // norms of tensors (exact_norms.c)
     const int *group;  // of each tensor; NULL: 0
     double *lr_factor; // of each group
     float (*hyper)[OT_RULE_MAX_HYPER]; // of each group, in the order of the record's attributes
@@ -58,6 +59,17 @@ void ot__rule_infer(ot_infer *c);
 ot_status ot__rule_prepare(ot_prep *p);
 // A row for every tensor.
 ot_status ot__rule_fill(const ot_run *r, const ot__update_state *s, ot__update_row *rows);
+
+// ---- exact norms, of f32 (exact_norms.c) ----
+
+enum { OT_EXACT_NUMBERS = OT_EXACT_DIGITS + 1 };
+// Over all ranks. `numbers`: room for OT_EXACT_NUMBERS a sum.
+ot_status ot__run_exact_sums(const ot_run *r, ot__exact_sum *sums, int n, double *numbers);
+// Of every tensor the squares of it and of its direction, over all ranks: *totals, which are in
+// `room` of as many bytes.
+size_t ot__exact_norms_room(const ot__pieces *pieces);
+ot_status ot__exact_norms(const ot_run *r, const ot__updates *table, const ot__update_row *rows,
+                          void *room, double **totals);
 
 extern const ot_port ot__rule_in[], ot__rule_out[]; // of those of ai.onnxtrain
 extern const ot_kernel ot__rule_kernels[];

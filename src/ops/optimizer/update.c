@@ -220,6 +220,15 @@ static bool lengths_fit(ot_prep *p, const ot__rule_ports *at, int n_tensors)
     return p->status == OT_OK;
 }
 
+static size_t norms_room(const ot__pieces *pieces, const ot__update_state *s)
+{
+    if (s->rule->norms == 0)
+        return 0;
+    return s->is_exact
+               ? ot__exact_norms_room(pieces)
+               : ((size_t)pieces->n_pieces + (size_t)pieces->n_tensors) * 2 * sizeof(double);
+}
+
 ot_status ot__rule_prepare(ot_prep *p)
 {
     const ot__rule_ports at = ports_given(p->node);
@@ -241,9 +250,9 @@ ot_status ot__rule_prepare(ot_prep *p)
     s->lr_factor = (double *)(s + 1);
     s->hyper = (float(*)[OT_RULE_MAX_HYPER])(s->lr_factor + n_groups);
     read_numbers(p->node, s, (int)n_tensors, (int *)(s->hyper + n_groups));
-    ot_prep_scratch(p, n_tensors * sizeof(ot__update_row) +
-                           (s->rule->norms != 0 ? (size_t)pieces->n_pieces + n_tensors : 0) * 2 *
-                               sizeof(double));
+    s->is_exact =
+        p->reproducible && n_tensors > 0 && p->in[p->in_first[at.params]]->dtype == OT_F32;
+    ot_prep_scratch(p, n_tensors * sizeof(ot__update_row) + norms_room(pieces, s));
     return OT_OK;
 }
 
@@ -255,10 +264,9 @@ static void *slot_data(const ot_run *r, const ot__update_state *s, int slot,
     return s->at.slots[slot] < 0 ? NULL : ot__piece_data(r, s->at.slots[slot], piece);
 }
 
-// Sums of pieces into those of their tensors, in order, and from them the rate of each tensor.
-// `totals`: room for two numbers a tensor.
-static ot_status take_ratios(const ot_run *r, const ot__pieces *pieces, const ot__update_state *s,
-                             ot__update_row *rows, const double *sums, double *totals)
+// Sums of pieces into those of their tensors, in order. `totals`: room for two numbers a tensor.
+static ot_status add_norms(const ot_run *r, const ot__pieces *pieces, const double *sums,
+                           double *totals)
 {
     int64_t i = 0;
 
@@ -269,10 +277,14 @@ static ot_status take_ratios(const ot_run *r, const ot__pieces *pieces, const ot
             totals[2 * k + 1] += sums[2 * i + 1];
         }
     }
-    OT_TRY(ot__run_sum(r, totals, 2 * pieces->n_tensors));
-    for (int k = 0; k < pieces->n_tensors; k++)
+    return ot__run_sum(r, totals, 2 * pieces->n_tensors);
+}
+
+static void take_ratios(const ot__update_state *s, ot__update_row *rows, int n_tensors,
+                        const double *totals)
+{
+    for (int k = 0; k < n_tensors; k++)
         rows[k].lr *= s->rule->ratio(&rows[k], totals[2 * k], totals[2 * k + 1]);
-    return OT_OK;
 }
 
 #define TEMPLATE "ops/optimizer/update.tmpl.h"
