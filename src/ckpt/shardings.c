@@ -32,8 +32,9 @@ static ot_status cut_boxes(const ot_checkpoint *checkpoint, const ot_sharding *s
     OT_TRY(ot__made(boxes != NULL));
     st = ot_sharding_boxes(sharding, checkpoint->places, n_boxes, boxes, &n_boxes);
     for (int64_t i = 0; st == OT_OK && i < n_boxes; i++)
-        ot__box_copy(local->data, &local->shape, boxes[i].local, whole->data, &whole->shape,
-                     boxes[i].box.offset, boxes[i].box.size, ot_dtype_size(whole->dtype));
+        ot__box_copy(local->data, &local->shape, boxes[i].local, whole->data,
+                     ot_sharding_shape(sharding), boxes[i].box.offset, boxes[i].box.size,
+                     ot_dtype_size(whole->dtype));
     ot__free(boxes);
     return st;
 }

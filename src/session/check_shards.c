@@ -29,7 +29,7 @@ static int64_t count_given(const ot__pending_tensor *t, const ot_box *box)
     int64_t count = 0;
 
     for (int i = 0; i < t->shards->n_parts; i++) {
-        const ot_box given = ot__box_in_checkpoint(t->name, &t->shards->boxes[i]);
+        const ot_box given = ot__box_in_checkpoint(t->name, t->sharding, &t->shards->boxes[i]);
         ot_box both;
 
         if (ot_box_intersect(box, &given, &both))

@@ -111,7 +111,8 @@ static ot_status add_part(const ot__state_writer *w, const ot__state_name *name,
                           const ot_tensor *local, const ot_shard_box *box, part_list *list)
 {
     static const int64_t zero[OT_MAX_NDIM];
-    ot_shape shape = {.ndim = box->box.ndim};
+    const ot_box in_state = ot__box_in_state(name, &box->box);
+    ot_shape shape = {.ndim = in_state.ndim};
     const bool is_all = ot__box_count(&box->box) == ot_tensor_count(local);
     ot_tensor *copy = NULL;
     ot_status st = OT_OK;
@@ -132,7 +133,7 @@ static ot_status add_part(const ot__state_writer *w, const ot__state_name *name,
         ot_tensor_destroy(copy);
     }
     if (st == OT_OK)
-        list->boxes[list->n++] = ot__box_in_checkpoint(name, &box->box); // its own inverse
+        list->boxes[list->n++] = in_state;
     return st;
 }
 
@@ -183,7 +184,7 @@ static ot_status gather_whole(const ot__state_writer *w, const ot__state_name *n
                          "parameter '%s' is cut over ranks: to gather it needs comm of the options",
                          name->parameter->name);
     if (w->is_here)
-        st = ot_tensor_create(local->dtype, ot_sharding_shape(sharding), out);
+        st = ot_tensor_create(local->dtype, ot__parameter_shape(name->parameter), out);
     OT_THEN(st, ot__parts_make(call, sharding, local->dtype, false, &parts));
     st = ot__state_agree(call, st);
     OT_THEN(st, ot__parts_gather(call, &parts, local, w->is_here ? (*out)->data : NULL));

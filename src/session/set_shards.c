@@ -96,7 +96,6 @@ static const void *prepare_given(const ot__pending_state *pending, const ot__pen
 // What is here of a row-major tensor that has the parameter's shape.
 static void copy_own(const ot__state_call *call, const ot__pending_tensor *t, const void *whole)
 {
-    const ot_shape *shape = ot__parameter_shape(t->name->parameter);
     const int rank = own_rank(call);
 
     if (t->sharding == NULL) {
@@ -107,8 +106,8 @@ static void copy_own(const ot__state_call *call, const ot__pending_tensor *t, co
     for (int64_t i = 0; i < t->parts.n_boxes[rank]; i++) {
         const ot_shard_box *b = &t->parts.boxes[rank][i];
 
-        ot__box_copy(t->to->data, &t->to->shape, b->local, whole, shape, b->box.offset, b->box.size,
-                     ot_dtype_size(t->to->dtype));
+        ot__box_copy(t->to->data, &t->to->shape, b->local, whole, ot_sharding_shape(t->sharding),
+                     b->box.offset, b->box.size, ot_dtype_size(t->to->dtype));
     }
 }
 
@@ -137,7 +136,7 @@ static void copy_parts(const ot__pending_state *pending, const ot__pending_tenso
 
     memcpy(whole.box.size, t->to->shape.dim, sizeof whole.box.size);
     for (int i = 0; i < t->shards->n_parts; i++) {
-        const ot_box box = ot__box_in_checkpoint(t->name, &t->shards->boxes[i]);
+        const ot_box box = ot__box_in_checkpoint(t->name, t->sharding, &t->shards->boxes[i]);
         const void *data;
 
         if (t->shards->parts[i]->data == t->to->data) // a view of what is here

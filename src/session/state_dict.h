@@ -63,8 +63,11 @@ static inline bool ot__state_is_root(const ot__state_call *call)
 // transforms are their own inverse. OT_NAME_RESHAPE changes none.
 void ot__transpose(void *to, const void *from, const ot_shape *from_shape, const int axes[2],
                    size_t element_size);
-// Between the axes of state dicts and those of the checkpoint, of a name that is not reshaped.
-ot_box ot__box_in_checkpoint(const ot__state_name *name, const ot_box *box);
+// Between the axes of state dicts and those of the checkpoint, of a name that is not reshaped. A
+// parameter without axes has one in its sharding (NULL: it is whole), of one element.
+ot_box ot__box_in_checkpoint(const ot__state_name *name, const ot_sharding *sharding,
+                             const ot_box *box);
+ot_box ot__box_in_state(const ot__state_name *name, const ot_box *of_sharding);
 
 // gather.c: who has what of one tensor, for a transfer of all of it. Rank 0 knows that of all
 // ranks, the others their own.

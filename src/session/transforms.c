@@ -4,7 +4,8 @@
 
 #include "session/state_dict.h"
 
-ot_box ot__box_in_checkpoint(const ot__state_name *name, const ot_box *given)
+// Two axes exchanged, which is its own inverse.
+static ot_box turn_box(const ot__state_name *name, const ot_box *given)
 {
     ot_box box = *given;
 
@@ -16,6 +17,28 @@ ot_box ot__box_in_checkpoint(const ot__state_name *name, const ot_box *given)
         box.size[axes[0]] = given->size[axes[1]];
         box.size[axes[1]] = given->size[axes[0]];
     }
+    return box;
+}
+
+ot_box ot__box_in_checkpoint(const ot__state_name *name, const ot_sharding *sharding,
+                             const ot_box *given)
+{
+    ot_box box = turn_box(name, given);
+
+    if (sharding != NULL && box.ndim == 0) {
+        box.ndim = 1;
+        box.offset[0] = 0;
+        box.size[0] = 1;
+    }
+    return box;
+}
+
+ot_box ot__box_in_state(const ot__state_name *name, const ot_box *of_sharding)
+{
+    ot_box box = turn_box(name, of_sharding);
+
+    if (ot__parameter_shape(name->parameter)->ndim == 0)
+        box.ndim = 0;
     return box;
 }
 
