@@ -183,9 +183,9 @@ OT_API ot_status ot_trainer_predict(ot_trainer *trainer, const ot_parallel_ranks
  */
 OT_API ot_status ot_trainer_get_state(ot_trainer *trainer, unsigned sections, ot_dict **out);
 /**
- * Take a state over, all of it or, on failure, nothing. With ZeRO before the first update, on all
- * ranks the same; ot_trainer_set_shards() does it at any time. Gradients of an accumulation under
- * way are dropped unless the state has some.
+ * Take a state over, all of it or, on failure, nothing. Collective where ranks have parts of it
+ * (ZeRO): all give the same whole state. Gradients of an accumulation under way are dropped unless
+ * the state has some, which are OT_ERR_UNSUPPORTED where gradients are cut.
  *
  * A learning rate, a schedule and a seed that the program has given the trainer stay.
  *

@@ -67,8 +67,6 @@ ot_status ot__state_make(const ot__state_source *source, unsigned sections, ot_d
 // cut over ranks: tensors are gathered. ot__state_source_end() frees them.
 ot_status ot__state_of_trainer(ot_trainer *trainer, bool is_view, ot__state_source *out);
 void ot__state_source_end(ot__state_source *source);
-// OT_ERR_STATE where parameters are cut over ranks, so that no state of this kind can be taken.
-ot_status ot__trainer_check_whole(const ot_trainer *trainer);
 
 // trainer_constants.c: graphs with constants of a state that have other values than the trainer's.
 typedef struct ot__other_constants {
@@ -80,6 +78,11 @@ ot_status ot__constants_make(const ot_trainer *trainer, const ot_dict *values, /
 void ot__constants_take(ot_trainer *trainer, ot__other_constants *constants);
 void ot__constants_drop(ot__other_constants *constants);
 
+// What this rank has of a tensor that is cut over ranks.
+typedef struct ot__own_part {
+    ot_tensor *to, *from;
+} ot__own_part;
+
 // trainer_load.c: a state that has been checked against a trainer, and can be taken.
 typedef struct ot__pending {
     const ot_trainer *trainer;
@@ -90,11 +93,16 @@ typedef struct ot__pending {
     ot__trainer_position position; // of which the session's part says itself what it has
     int64_t optimizer_step;
     ot__other_constants constants;
+    ot__own_part *parts;
+    int n_parts, parts_capacity;
 } ot__pending;
-ot_status ot__pending_make(ot_trainer *trainer, const ot_dict *state, ot_strictness strictness,
-                           ot__pending *out);
-void ot__pending_drop(ot__pending *pending); // one that is not taken
+// Collective where the session is cut over ranks, of which each has the whole state; `given`: how
+// it went on this rank so far. Fails on all ranks or on none.
+ot_status ot__pending_make(ot_trainer *trainer, ot_status given, const ot_dict *state,
+                           ot_strictness strictness, ot__pending *out);
+void ot__pending_drop(ot__pending *pending); // also of one that was taken
 // trainer_take.c
+ot_status ot__pending_cut(const ot_trainer *trainer, ot__pending *pending); // makes its parts
 void ot__pending_take(ot_trainer *trainer, ot__pending *pending);
 // Looking into a state, or into a part that it lacks, which is NULL.
 bool ot__state_has(const ot_dict *dict, const char *name);

@@ -287,6 +287,14 @@ static ot_status take_user_dict(const ot_dict *state, char **out)
     return ot__made(*out != NULL);
 }
 
+static void drop_user_dict(char **user_dict)
+{
+    if (user_dict == NULL)
+        return;
+    ot__free(*user_dict);
+    *user_dict = NULL;
+}
+
 // That of one process is none to go on from; the message says which others are missing.
 static ot_status check_is_whole(const ot_dict *state, const char *path)
 {
@@ -304,19 +312,24 @@ static ot_status check_is_whole(const ot_dict *state, const char *path)
     return st;
 }
 
-// The message of what does not fit begins with `path`. Destroys the state.
-static ot_status take_hdf5_state(ot_trainer *trainer, ot_dict *state, const char *path,
-                                 ot_strictness strictness, char **user_dict)
+// The message of what does not fit begins with `path`; `given`: how the state was read. Destroys
+// the state.
+static ot_status take_hdf5_state(ot_trainer *trainer, ot_status given, ot_dict *state,
+                                 const char *path, ot_strictness strictness, char **user_dict)
 {
-    ot__pending pending = {0};
-    ot_status st = narrow_state(ot_session_checkpoint(trainer->session), state);
+    ot__pending pending;
+    ot_status st = given;
 
-    OT_THEN(st, ot__pending_make(trainer, state, strictness, &pending));
+    OT_THEN(st, narrow_state(ot_session_checkpoint(trainer->session), state));
     OT_THEN(st, take_user_dict(state, user_dict));
-    if (st == OT_OK)
+    st = ot__pending_make(trainer, st, state, strictness, &pending);
+    if (st == OT_OK) {
         ot__pending_take(trainer, &pending);
-    else if (st != OT_ERR_NO_MEMORY)
-        (void)ot__error_prefix(st, "%s", path);
+    } else {
+        if (given == OT_OK && st != OT_ERR_NO_MEMORY)
+            (void)ot__error_prefix(st, "%s", path);
+        drop_user_dict(user_dict);
+    }
     ot__pending_drop(&pending);
     ot_dict_destroy(state);
     return st;
@@ -326,16 +339,12 @@ ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, bool is_a
                                 ot_strictness strictness, char **user_dict)
 {
     ot__file_map map = {0};
-    ot_dict *state;
-    ot_status st;
+    ot_dict *state = NULL;
+    ot_status st =
+        is_apart ? ot__state_load_hdf5(path, true, &state) : view_state_hdf5(path, &map, &state);
 
-    OT_TRY(is_apart ? ot__state_load_hdf5(path, true, &state)
-                    : view_state_hdf5(path, &map, &state));
-    st = check_is_whole(state, path);
-    if (st == OT_OK)
-        st = take_hdf5_state(trainer, state, path, strictness, user_dict);
-    else
-        ot_dict_destroy(state);
+    OT_THEN(st, check_is_whole(state, path));
+    st = take_hdf5_state(trainer, st, state, path, strictness, user_dict);
     ot__file_map_close(&map);
     return st;
 }
@@ -343,8 +352,8 @@ ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, bool is_a
 ot_status ot__trainer_load_shards(ot_trainer *trainer, const char *const *paths, int n_paths,
                                   bool is_apart, ot_strictness strictness, char **user_dict)
 {
-    ot_dict *state;
+    ot_dict *state = NULL;
+    const ot_status st = ot__state_aggregate_files(paths, n_paths, is_apart, &state);
 
-    OT_TRY(ot__state_aggregate_files(paths, n_paths, is_apart, &state));
-    return take_hdf5_state(trainer, state, paths[0], strictness, user_dict);
+    return take_hdf5_state(trainer, st, state, paths[0], strictness, user_dict);
 }

@@ -370,29 +370,56 @@ static ot_status check_trainer_state(const ot_trainer *trainer, const ot_dict *o
     return check_own(trainer, own_model, state, strictness, out);
 }
 
-ot_status ot__pending_make(ot_trainer *trainer, const ot_dict *state, ot_strictness strictness,
-                           ot__pending *out)
+static ot_status check_strictness(ot_strictness strictness)
 {
-    ot__state_source source;
-    ot_dict *own = NULL;
-    ot_status st;
+    if (strictness == OT_STRICTNESS_ALL || strictness == OT_STRICTNESS_SUBSET)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID, "strictness %d, expected %d (all) or %d (a subset)",
+                     (int)strictness, (int)OT_STRICTNESS_ALL, (int)OT_STRICTNESS_SUBSET);
+}
 
-    *out = (ot__pending){.trainer = trainer};
-    if (strictness != OT_STRICTNESS_ALL && strictness != OT_STRICTNESS_SUBSET)
-        return ot__error(OT_ERR_INVALID, "strictness %d, expected %d (all) or %d (a subset)",
-                         (int)strictness, (int)OT_STRICTNESS_ALL, (int)OT_STRICTNESS_SUBSET);
-    OT_TRY(ot__trainer_check_whole(trainer));
-    OT_TRY(ot__state_of_trainer(trainer, true, &source));
-    st = ot__state_make(&source, OT_STATE_MODEL | OT_STATE_OPTIMIZER, &own);
+static ot_status agree_if_cut(const ot_trainer *trainer, ot_status st)
+{
+    return ot__session_is_cut(trainer->session)
+               ? ot__session_agree(trainer->session, st, "ot_trainer_set_state")
+               : st;
+}
+
+static ot_status compare_with_own(const ot_trainer *trainer, const ot__state_source *source,
+                                  const ot_dict *state, ot_strictness strictness, ot__pending *out)
+{
+    ot_dict *own = NULL;
+    ot_status st = ot__state_make(source, OT_STATE_MODEL | OT_STATE_OPTIMIZER, &own);
+
     OT_THEN(st, check_trainer_state(trainer, own, state, strictness, out));
     ot_dict_destroy(own);
-    ot__state_source_end(&source);
     OT_THEN(st, ot__constants_make(trainer, out->parameters, &out->constants));
+    OT_THEN(st, ot__pending_cut(trainer, out));
+    return st;
+}
+
+ot_status ot__pending_make(ot_trainer *trainer, ot_status given, const ot_dict *state,
+                           ot_strictness strictness, ot__pending *out)
+{
+    ot__state_source source;
+    ot_status st = given;
+
+    *out = (ot__pending){.trainer = trainer};
+    OT_THEN(st, check_strictness(strictness));
+    OT_TRY(agree_if_cut(trainer, st));
+    OT_TRY(ot__state_of_trainer(trainer, true, &source));
+    st = agree_if_cut(trainer, compare_with_own(trainer, &source, state, strictness, out));
+    ot__state_source_end(&source);
     return st;
 }
 
 void ot__pending_drop(ot__pending *pending)
 {
+    for (int i = 0; i < pending->n_parts; i++)
+        ot_tensor_destroy(pending->parts[i].from);
+    ot__free(pending->parts);
+    pending->parts = NULL;
+    pending->n_parts = 0;
     ot__constants_drop(&pending->constants);
 }
 
@@ -402,15 +429,16 @@ static ot_status set_trainer_state(ot_trainer *trainer, const ot_dict *state,
                                    ot_strictness strictness)
 {
     ot__pending pending;
+    const ot_status st = ot__pending_make(trainer, OT_GIVEN(state), state, strictness, &pending);
 
-    OT_TRY(ot__pending_make(trainer, state, strictness, &pending));
-    ot__pending_take(trainer, &pending);
-    return OT_OK;
+    if (st == OT_OK)
+        ot__pending_take(trainer, &pending);
+    ot__pending_drop(&pending);
+    return st;
 }
 
 ot_status ot_trainer_set_state(ot_trainer *trainer, const ot_dict *state, ot_strictness strictness)
 {
-    OT_TRY(OT_GIVEN(state));
     OT_TRY(ot__trainer_enter(trainer));
     return ot__trainer_leave(trainer, set_trainer_state(trainer, state, strictness));
 }

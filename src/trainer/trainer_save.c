@@ -240,20 +240,26 @@ static void take_rest(const ot_trainer *trainer, ot_checkpoint *file)
         checkpoint->initial_lr = file->initial_lr;
 }
 
-static ot_status take_file(ot_trainer *trainer, ot_checkpoint *file, ot_strictness strictness,
-                           char **user_dict)
+static ot_status take_file(ot_trainer *trainer, ot_status given, ot_checkpoint *file,
+                           ot_strictness strictness, char **user_dict)
 {
     ot_dict *state = NULL;
-    ot__pending pending = {0};
-    ot_status st = state_of_file(trainer, file, &state);
+    ot__pending pending;
+    char *text = NULL;
+    ot_status st = given;
 
-    OT_THEN(st, ot__pending_make(trainer, state, strictness, &pending));
-    OT_THEN(st, read_user_dict(file, user_dict));
+    OT_THEN(st, state_of_file(trainer, file, &state));
+    OT_THEN(st, read_user_dict(file, user_dict != NULL ? &text : NULL));
+    st = ot__pending_make(trainer, st, state, strictness, &pending);
     if (st == OT_OK) {
+        if (user_dict != NULL)
+            *user_dict = text;
+        text = NULL;
         pending.view = file;
         ot__pending_take(trainer, &pending);
         take_rest(trainer, file);
     }
+    ot__free(text);
     ot__pending_drop(&pending);
     ot_dict_destroy(state);
     return st;
@@ -262,15 +268,15 @@ static ot_status take_file(ot_trainer *trainer, ot_checkpoint *file, ot_strictne
 static ot_status load_trainer(ot_trainer *trainer, const char *path, bool is_apart,
                               ot_strictness strictness, char **user_dict)
 {
-    ot_checkpoint *file;
-    ot_status st;
+    ot_checkpoint *file = NULL;
+    ot_status given, st;
 
     if (ot_hdf5_is_file(path))
         return ot__trainer_load_hdf5(trainer, path, is_apart, strictness, user_dict);
-    OT_TRY(ot__ckpt_view(path, &file));
-    st = take_file(trainer, file, strictness, user_dict);
+    given = ot__ckpt_view(path, &file);
+    st = take_file(trainer, given, file, strictness, user_dict);
     ot_checkpoint_destroy(file);
-    return st == OT_OK || st == OT_ERR_NO_MEMORY
+    return st == OT_OK || st == OT_ERR_NO_MEMORY || given != OT_OK
                ? st
                : ot__error(st, "%s: %s", path, ot_error_message());
 }

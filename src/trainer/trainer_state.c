@@ -352,11 +352,6 @@ void ot__state_source_end(ot__state_source *source)
     source->whole = NULL;
 }
 
-ot_status ot__trainer_check_whole(const ot_trainer *trainer)
-{
-    return ot__ckpt_check_whole(ot_session_checkpoint(trainer->session), true);
-}
-
 static ot_status get_trainer_state(ot_trainer *trainer, unsigned sections, ot_dict **out)
 {
     const unsigned known = OT_STATE_ALL | OT_STATE_VIEW;

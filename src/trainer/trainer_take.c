@@ -1,12 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking a state that has been checked: nothing can fail.
+#include <inttypes.h>
 #include <string.h>
 
 #include "trainer/state.h"
 
-static void take_tensor(const ot__pending *pending, ot_tensor *to, const ot_tensor *from)
+// ---- what is cut over ranks ----
+
+static ot_status add_own_part(const ot_checkpoint *checkpoint, ot__pending *pending, ot_tensor *to,
+                              const ot_sharding *sharding, const ot_tensor *whole)
 {
-    if (to == NULL || from == NULL || to->data == from->data || to->n_bytes == 0)
+    ot__own_part part = {.to = to};
+
+    if (sharding == NULL || to == NULL || whole == NULL)
+        return OT_OK;
+    OT_TRY(ot__made(ot__grow(&pending->parts, &pending->parts_capacity, pending->n_parts,
+                             sizeof *pending->parts)));
+    OT_TRY(ot__ckpt_cut(checkpoint, sharding, whole, &part.from));
+    pending->parts[pending->n_parts++] = part;
+    return OT_OK;
+}
+
+static ot_status cut_parameter(const ot_checkpoint *checkpoint, ot__pending *pending,
+                               const ot__parameter *p)
+{
+    const ot_tensor *value = ot__state_tensor(pending->parameters, p->name);
+    const ot_tensor *average = ot__state_tensor(pending->averages, p->name);
+    const ot_dict *moments = ot__state_dict(pending->moments, p->name);
+
+    OT_TRY(add_own_part(checkpoint, pending, p->value, p->value_sharding, value));
+    OT_TRY(add_own_part(checkpoint, pending, p->slots[OT_SLOT_AVERAGE], p->state_sharding,
+                        average != NULL ? average : value));
+    for (int k = 0; k < OT_SLOT_MOMENTS; k++)
+        OT_TRY(add_own_part(checkpoint, pending, p->slots[k], p->state_sharding,
+                            ot__state_tensor(moments, ot__moment_keys[k])));
+    if (pending->position.n_accumulated > 0 && ot__parameter_check_whole(p, true) != OT_OK)
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "the state is in an accumulation of %" PRId64
+                         " micro-batches, and gradients are cut over ranks (zero 2 and 3)",
+                         pending->position.n_accumulated);
+    return OT_OK;
+}
+
+ot_status ot__pending_cut(const ot_trainer *trainer, ot__pending *pending)
+{
+    const ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
+
+    for (int i = 0; i < checkpoint->n_parameters; i++)
+        OT_TRY(cut_parameter(checkpoint, pending, checkpoint->parameters[i]));
+    return OT_OK;
+}
+
+static void take_own_parts(const ot__pending *pending)
+{
+    for (int i = 0; i < pending->n_parts; i++)
+        if (pending->parts[i].to->n_bytes > 0)
+            memcpy(pending->parts[i].to->data, pending->parts[i].from->data,
+                   pending->parts[i].to->n_bytes);
+}
+
+// ---- parameters ----
+
+static void take_tensor(const ot__pending *pending, ot_tensor *to, const ot_sharding *sharding,
+                        const ot_tensor *from)
+{
+    if (sharding != NULL || to == NULL || from == NULL || to->data == from->data ||
+        to->n_bytes == 0)
         return;
     memcpy(to->data, from->data, to->n_bytes);
     if (pending->view != NULL)
@@ -35,10 +94,11 @@ static void take_parameter(const ot__pending *pending, ot__parameter *p)
     const ot_tensor *value = ot__state_tensor(pending->parameters, p->name);
     const ot_tensor *average = ot__state_tensor(pending->averages, p->name);
 
-    take_tensor(pending, p->value, value);
-    take_tensor(pending, p->slots[OT_SLOT_AVERAGE], average != NULL ? average : value);
+    take_tensor(pending, p->value, p->value_sharding, value);
+    take_tensor(pending, p->slots[OT_SLOT_AVERAGE], p->state_sharding,
+                average != NULL ? average : value);
     if (pending->position.n_accumulated > 0)
-        take_tensor(pending, p->gradient, ot__state_tensor(pending->gradients, p->name));
+        take_tensor(pending, p->gradient, NULL, ot__state_tensor(pending->gradients, p->name));
 }
 
 static void take_moments(const ot__pending *pending, const ot__optimizer_info *optimizer,
@@ -51,7 +111,8 @@ static void take_moments(const ot__pending *pending, const ot__optimizer_info *o
     if (given == NULL || !optimizer->keeps_moments)
         return;
     for (int k = 0; k < OT_SLOT_MOMENTS; k++)
-        take_tensor(pending, p->slots[k], ot__state_tensor(given, ot__moment_keys[k]));
+        take_tensor(pending, p->slots[k], p->state_sharding,
+                    ot__state_tensor(given, ot__moment_keys[k]));
     if (optimizer->counts_each)
         p->n_updates = count_in(given, OT_KEY_UPDATE_COUNT, p->n_updates);
 }
@@ -112,6 +173,7 @@ void ot__pending_take(ot_trainer *trainer, ot__pending *pending)
     for (int i = 0; pending->moments != NULL && i < checkpoint->n_parameters; i++)
         if (checkpoint->parameters[i]->trainable)
             take_moments(pending, &optimizer, checkpoint->parameters[i]);
+    take_own_parts(pending);
     if (pending->moments != NULL)
         take_optimizer_counts(checkpoint, pending, &optimizer);
     ot__constants_take(trainer, &pending->constants);
