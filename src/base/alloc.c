@@ -192,7 +192,9 @@ char *ot__strdup(const char *text)
 
 void ot__memory_trim(void)
 {
-#if defined(__GLIBC__)
+    // Sanitizers have an allocator of their own, and glibc's, first called by several threads at
+    // once, would take itself to be that of each.
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     malloc_trim(0);
 #endif
 }

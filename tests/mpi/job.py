@@ -246,7 +246,9 @@ def trainers_with_zero(comm, folder):
             take(trainer)
             step(trainer, 1)
             same_state(trainer.state_dict()["model"], wanted)
-    raises(AssertionError, "is cut over ranks", trainer.load_state_dict, found)
+    trainer.load_state_dict(found)  # after an update, which has cut its own
+    step(trainer, 1)
+    same_state(trainer.state_dict()["model"], wanted)
 
 
 def directories(comm, folder):
