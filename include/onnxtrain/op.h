@@ -120,10 +120,10 @@ typedef struct ot_arg {
 
 /** What is done with a bucket whose tensors are cut over ranks. */
 typedef enum ot_transfer {
-    OT_GATHER_START,
-    OT_GATHER_WAIT,
-    OT_SCATTER_START,
-    OT_SCATTER_WAIT,
+    OT_TRANSFER_GATHER_START,
+    OT_TRANSFER_GATHER_WAIT,
+    OT_TRANSFER_SCATTER_START,
+    OT_TRANSFER_SCATTER_WAIT,
 } ot_transfer;
 
 /** What nodes do together with the other ranks of a training. A function that is NULL has nothing

@@ -38,14 +38,14 @@ static void list_uses_of(transfer_lister *l, int k)
             continue;
         l->is_gathered[2 * bucket + is_backward] = true;
         if (bucket != l->latest) // else it is still there
-            note_use(l, OT_GATHER_WAIT, bucket, is_backward);
+            note_use(l, OT_TRANSFER_GATHER_WAIT, bucket, is_backward);
         l->latest = bucket;
     }
     if ((node->op->flags & OT_OP_ACCUMULATE) != 0 && node->inputs[BUFFER] != NULL) {
         const int bucket = l->of_sum[ot__value_number(&l->numbers, node->inputs[BUFFER])];
 
         if (bucket >= 0 && --l->n_missing[bucket] == 0)
-            note_use(l, OT_SCATTER_START, bucket, false);
+            note_use(l, OT_TRANSFER_SCATTER_START, bucket, false);
     }
 }
 
@@ -91,30 +91,30 @@ static int next_use(const transfer_lister *l, int k, ot_transfer what)
 // started.
 static int arrange_transfers(const transfer_lister *l, ot__transfer *out)
 {
-    const int first = next_use(l, -1, OT_GATHER_WAIT);
+    const int first = next_use(l, -1, OT_TRANSFER_GATHER_WAIT);
     int n = 0, summed = -1;
 
     if (first >= 0) {
         out[n] = l->uses[first];
-        out[n++].what = OT_GATHER_START;
+        out[n++].what = OT_TRANSFER_GATHER_START;
     }
     for (int k = 0; k < l->n_uses; k++) {
-        const bool is_gather = l->uses[k].what == OT_GATHER_WAIT;
-        const int next = is_gather ? next_use(l, k, OT_GATHER_WAIT) : -1;
+        const bool is_gather = l->uses[k].what == OT_TRANSFER_GATHER_WAIT;
+        const int next = is_gather ? next_use(l, k, OT_TRANSFER_GATHER_WAIT) : -1;
 
         if (next >= 0) {
             out[n] = l->uses[next];
-            out[n++].what = OT_GATHER_START;
+            out[n++].what = OT_TRANSFER_GATHER_START;
         }
         out[n++] = l->uses[k];
         if (is_gather)
             continue;
         if (summed >= 0)
-            out[n++] = (ot__transfer){OT_SCATTER_WAIT, l->uses[summed].bucket, false};
+            out[n++] = (ot__transfer){OT_TRANSFER_SCATTER_WAIT, l->uses[summed].bucket, false};
         summed = k;
     }
     if (summed >= 0)
-        out[n++] = (ot__transfer){OT_SCATTER_WAIT, l->uses[summed].bucket, false};
+        out[n++] = (ot__transfer){OT_TRANSFER_SCATTER_WAIT, l->uses[summed].bucket, false};
     return n;
 }
 

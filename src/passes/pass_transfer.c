@@ -137,11 +137,11 @@ static ot_node *build_transfer(transferring *t, ot_transfer what, int n_inputs, 
     ot_value **x = t->inputs, **y = t->outputs;
 
     switch (what) {
-    case OT_GATHER_START:
+    case OT_TRANSFER_GATHER_START:
         return ot__op_build(&t->b, TRANSFER_DOMAIN, "GatherStart", "", x, n_inputs, y, n_outputs);
-    case OT_GATHER_WAIT:
+    case OT_TRANSFER_GATHER_WAIT:
         return ot__op_build(&t->b, TRANSFER_DOMAIN, "GatherWait", "", x, n_inputs, y, n_outputs);
-    case OT_SCATTER_START:
+    case OT_TRANSFER_SCATTER_START:
         return ot__op_build(&t->b, TRANSFER_DOMAIN, "ScatterStart", "", x, n_inputs, y, n_outputs);
     default:
         return ot__op_build(&t->b, TRANSFER_DOMAIN, "ScatterWait", "", x, n_inputs, y, n_outputs);
@@ -185,7 +185,8 @@ static void add_gather_start(transferring *t, int bucket)
 
     for (; first + n < t->n_values && t->values[first + n].bucket == bucket; n++)
         t->inputs[1 + n] = graph_input(t, &t->values[first + n]);
-    start_transfer(t, OT_GATHER_START, bucket, 1 + n, &t->values[first], n, &t->gathering[bucket]);
+    start_transfer(t, OT_TRANSFER_GATHER_START, bucket, 1 + n, &t->values[first], n,
+                   &t->gathering[bucket]);
 }
 
 static void add_gather_wait(transferring *t, int bucket, bool is_backward)
@@ -203,7 +204,7 @@ static void add_gather_wait(transferring *t, int bucket, bool is_backward)
     }
     if (t->b.status != OT_OK)
         return;
-    add_transfer(t, OT_GATHER_WAIT, bucket, 2 + n, 1 + n, &t->values[first], n);
+    add_transfer(t, OT_TRANSFER_GATHER_WAIT, bucket, 2 + n, 1 + n, &t->values[first], n);
     t->done = t->outputs[0];
 }
 
@@ -219,7 +220,8 @@ static void add_scatter_start(transferring *t, int bucket)
         t->inputs[1 + k] = graph_input(t, &t->sums[first + k]);
         t->inputs[1 + n + k] = t->sums[first + k].accumulator->inputs[VALUE];
     }
-    start_transfer(t, OT_SCATTER_START, bucket, 1 + 2 * n, &t->sums[first], n, &t->summing[bucket]);
+    start_transfer(t, OT_TRANSFER_SCATTER_START, bucket, 1 + 2 * n, &t->sums[first], n,
+                   &t->summing[bucket]);
 }
 
 // What the accumulators made says that the sums are there.
@@ -241,7 +243,7 @@ static void add_scatter_wait(transferring *t, int bucket)
     }
     if (t->b.status != OT_OK)
         return;
-    add_transfer(t, OT_SCATTER_WAIT, bucket, 2, n_outputs, &t->sums[first], n);
+    add_transfer(t, OT_TRANSFER_SCATTER_WAIT, bucket, 2, n_outputs, &t->sums[first], n);
     t->done = t->outputs[0];
 }
 
@@ -251,16 +253,16 @@ static void add_transfer_nodes(transferring *t, const ot__transfer *transfers, i
         const int bucket = transfers[k].bucket;
 
         switch (transfers[k].what) {
-        case OT_GATHER_START:
+        case OT_TRANSFER_GATHER_START:
             add_gather_start(t, bucket);
             break;
-        case OT_GATHER_WAIT:
+        case OT_TRANSFER_GATHER_WAIT:
             add_gather_wait(t, bucket, transfers[k].is_backward);
             break;
-        case OT_SCATTER_START:
+        case OT_TRANSFER_SCATTER_START:
             add_scatter_start(t, bucket);
             break;
-        case OT_SCATTER_WAIT:
+        case OT_TRANSFER_SCATTER_WAIT:
             add_scatter_wait(t, bucket);
             break;
         }

@@ -136,7 +136,7 @@ static int64_t count_gathers(const struct ot__ranks *ranks, int bucket)
     int64_t n = 0;
 
     for (int i = 0; i < ranks->n_transfers[OT_MODE_TRAIN]; i++)
-        n += ranks->transfers[OT_MODE_TRAIN][i].what == OT_GATHER_START &&
+        n += ranks->transfers[OT_MODE_TRAIN][i].what == OT_TRANSFER_GATHER_START &&
              ranks->transfers[OT_MODE_TRAIN][i].bucket == bucket;
     return n;
 }

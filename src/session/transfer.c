@@ -197,11 +197,11 @@ ot_status ot__transfer_run(void *context, ot_transfer what, int64_t bucket, void
     const ot__bucket *b = &session->ranks->buckets[bucket];
 
     switch (what) {
-    case OT_GATHER_START:
+    case OT_TRANSFER_GATHER_START:
         return start_gather_of(session, b, buffer);
-    case OT_GATHER_WAIT:
+    case OT_TRANSFER_GATHER_WAIT:
         return ot__reduce_wait(b->gather);
-    case OT_SCATTER_START:
+    case OT_TRANSFER_SCATTER_START:
         return start_scatter_of(session, b, buffer);
     default:
         return end_scatter_of(session, b, buffer);
@@ -238,12 +238,14 @@ ot_status ot__transfers_join(ot_session *session, ot_mode mode, void *room)
 
     for (int k = 0; k < ranks->n_transfers[mode]; k++) {
         const ot__transfer *t = &ranks->transfers[mode][k];
-        const bool is_start = t->what == OT_GATHER_START || t->what == OT_SCATTER_START;
-        const int kind = t->what == OT_SCATTER_START || t->what == OT_SCATTER_WAIT;
+        const bool is_start =
+            t->what == OT_TRANSFER_GATHER_START || t->what == OT_TRANSFER_SCATTER_START;
+        const int kind =
+            t->what == OT_TRANSFER_SCATTER_START || t->what == OT_TRANSFER_SCATTER_WAIT;
         const int turn = (is_start ? n_started[kind]++ : n_ended[kind]++) % UNDER_WAY;
         char *buffer = (char *)room + (size_t)(kind * UNDER_WAY + turn) * n_bytes;
 
-        if (t->what == OT_SCATTER_START)
+        if (t->what == OT_TRANSFER_SCATTER_START)
             memset(buffer, 0, n_bytes);
         OT_THEN(st, ot__transfer_run(session, t->what, t->bucket, buffer));
     }

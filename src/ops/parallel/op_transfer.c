@@ -199,7 +199,7 @@ static ot_status gather_start_run(const ot_run *r)
 {
     set_done(r, DONE_START);
     if (is_over_ranks_here(r)) // what is here of the parameters is the session's
-        return transfer_bucket_now(r, OT_GATHER_START, r->out[BUFFER_OUT]->data);
+        return transfer_bucket_now(r, OT_TRANSFER_GATHER_START, r->out[BUFFER_OUT]->data);
     fill_buffer(r, TENSORS_START);
     return OT_OK;
 }
@@ -211,7 +211,7 @@ static ot_status gather_wait_run(const ot_run *r)
     const char *buffer = r->in[BUFFER]->data;
 
     set_done(r, DONE_WAIT);
-    OT_TRY(transfer_bucket_now(r, OT_GATHER_WAIT, r->in[BUFFER]->data));
+    OT_TRY(transfer_bucket_now(r, OT_TRANSFER_GATHER_WAIT, r->in[BUFFER]->data));
     for (int k = 0; k < b->n; k++) {
         const ot_arg *y = r->out[PARTS + k];
         const char *part = buffer + (size_t)b->offsets[k] * element;
@@ -228,13 +228,13 @@ static ot_status scatter_start_run(const ot_run *r)
 
     set_done(r, DONE_START);
     fill_buffer(r, TENSORS_START + b->n);
-    return transfer_bucket_now(r, OT_SCATTER_START, r->out[BUFFER_OUT]->data);
+    return transfer_bucket_now(r, OT_TRANSFER_SCATTER_START, r->out[BUFFER_OUT]->data);
 }
 
 static ot_status scatter_wait_run(const ot_run *r)
 {
     set_done(r, DONE_WAIT);
-    return transfer_bucket_now(r, OT_SCATTER_WAIT, r->in[BUFFER]->data);
+    return transfer_bucket_now(r, OT_TRANSFER_SCATTER_WAIT, r->in[BUFFER]->data);
 }
 
 // ---- records ----

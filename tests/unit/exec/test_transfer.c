@@ -34,11 +34,13 @@ static const ot__transfer_buckets buckets = {of_parameter, of_accumulator, offse
                                              BUCKETS,      outputs,        1};
 // The backward pass begins with bucket 0, which is still there, and gathers bucket 1 again.
 static const ot__transfer expected[] = {
-    {OT_GATHER_START, 2, false}, {OT_GATHER_START, 1, false},  {OT_GATHER_WAIT, 2, false},
-    {OT_GATHER_START, 0, false}, {OT_GATHER_WAIT, 1, false},   {OT_GATHER_START, 1, true},
-    {OT_GATHER_WAIT, 0, false},  {OT_SCATTER_START, 0, false}, {OT_SCATTER_START, 1, false},
-    {OT_SCATTER_WAIT, 0, false}, {OT_GATHER_WAIT, 1, true},    {OT_SCATTER_START, 2, false},
-    {OT_SCATTER_WAIT, 1, false}, {OT_SCATTER_WAIT, 2, false},
+    {OT_TRANSFER_GATHER_START, 2, false},  {OT_TRANSFER_GATHER_START, 1, false},
+    {OT_TRANSFER_GATHER_WAIT, 2, false},   {OT_TRANSFER_GATHER_START, 0, false},
+    {OT_TRANSFER_GATHER_WAIT, 1, false},   {OT_TRANSFER_GATHER_START, 1, true},
+    {OT_TRANSFER_GATHER_WAIT, 0, false},   {OT_TRANSFER_SCATTER_START, 0, false},
+    {OT_TRANSFER_SCATTER_START, 1, false}, {OT_TRANSFER_SCATTER_WAIT, 0, false},
+    {OT_TRANSFER_GATHER_WAIT, 1, true},    {OT_TRANSFER_SCATTER_START, 2, false},
+    {OT_TRANSFER_SCATTER_WAIT, 1, false},  {OT_TRANSFER_SCATTER_WAIT, 2, false},
 };
 
 // ---- what a plan asks for ----
@@ -59,11 +61,11 @@ static ot_status answer(void *context, ot_transfer what, int64_t bucket, void *b
     assert_true(a->n < CALLS_MAX);
     a->what[a->n] = what;
     a->bucket[a->n++] = bucket;
-    if (what == OT_GATHER_WAIT) {
+    if (what == OT_TRANSFER_GATHER_WAIT) {
         memset(buffer, 0xff, n_bytes); // what no parameter has is not read
         memcpy((float *)buffer + (bucket == 2 ? 16 : 0), a->values[bucket], N * sizeof(float));
     }
-    if (what == OT_SCATTER_START)
+    if (what == OT_TRANSFER_SCATTER_START)
         memcpy(a->sums[bucket], buffer, n_bytes);
     return OT_OK;
 }
