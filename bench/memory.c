@@ -7,16 +7,16 @@
 // MODEL is as bench_step takes it. CEILING: memory_max in percent of what training takes without
 // one; 0: none. PRECISION: f32, bf16 or f16. FOLDER is for the model with its loss and a
 // checkpoint. Prints one JSON object.
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "counting.h"
 #include "onnxtrain/onnxtrain.h"
 
-enum { N_INPUTS = 2, N_OUTPUTS = 2, STEPS = 3, HEADER = 64 };
+enum { N_INPUTS = 2, N_OUTPUTS = 2, STEPS = 3 };
 
 static void must(ot_status status)
 {
@@ -26,45 +26,12 @@ static void must(ot_status status)
     exit(1);
 }
 
-// ---- an allocator that counts ----
-
-static _Atomic size_t now, peak;
-
-static void *counting_reallocate(void *context, void *block, size_t n_bytes)
-{
-    char *start = block == NULL ? NULL : (char *)block - HEADER;
-    size_t before = 0, after, most = atomic_load(&peak);
-
-    (void)context;
-    if (start != NULL)
-        memcpy(&before, start, sizeof before);
-    start = realloc(start, n_bytes + HEADER);
-    if (start == NULL)
-        return NULL;
-    memcpy(start, &n_bytes, sizeof n_bytes);
-    after = atomic_fetch_add(&now, n_bytes - before) + n_bytes - before;
-    while (most < after && !atomic_compare_exchange_weak(&peak, &most, after))
-        ;
-    return start + HEADER;
-}
-
-static void counting_release(void *context, void *block)
-{
-    char *start = (char *)block - HEADER;
-    size_t n_bytes;
-
-    (void)context;
-    memcpy(&n_bytes, start, sizeof n_bytes);
-    atomic_fetch_sub(&now, n_bytes);
-    free(start);
-}
-
 // The most since the last question.
 static size_t take_peak(void)
 {
-    const size_t found = atomic_load(&peak);
+    const size_t found = atomic_load(&most_held);
 
-    atomic_store(&peak, atomic_load(&now));
+    atomic_store(&most_held, atomic_load(&now_held));
     return found;
 }
 
@@ -151,11 +118,11 @@ static void find_largest(problem *p, ot_trainer *trainer)
 // Zeros: what is trained on does not count. They are not the trainer's.
 static size_t make_inputs(const problem *p, ot_tensor **inputs)
 {
-    const size_t before = atomic_load(&now);
+    const size_t before = atomic_load(&now_held);
 
     for (int i = 0; i < N_INPUTS; i++)
         must(ot_tensor_create(p->types[i], &p->shapes[i], &inputs[i]));
-    return atomic_load(&now) - before;
+    return atomic_load(&now_held) - before;
 }
 
 static size_t peak_of_steps(const problem *p, ot_trainer *trainer)

@@ -14,48 +14,15 @@
 // step, of a step without that network and of the update in it, with sums behind the backward pass,
 // and with sums that begin within it; and what the sums and those of the last bucket alone take.
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "counting.h"
 #include "problem.h"
 #include "session/ranks.h"
 
-enum { N_INPUTS = 2, HEADER = 64, ROUNDS_MAX = 1000 };
-
-// ---- an allocator that counts ----
-
-static _Atomic size_t now_held, most_held;
-
-static void *counting_reallocate(void *context, void *block, size_t n_bytes)
-{
-    char *start = block == NULL ? NULL : (char *)block - HEADER;
-    size_t before = 0, after, most = atomic_load(&most_held);
-
-    (void)context;
-    if (start != NULL)
-        memcpy(&before, start, sizeof before);
-    start = realloc(start, n_bytes + HEADER);
-    if (start == NULL)
-        return NULL;
-    memcpy(start, &n_bytes, sizeof n_bytes);
-    after = atomic_fetch_add(&now_held, n_bytes - before) + n_bytes - before;
-    while (most < after && !atomic_compare_exchange_weak(&most_held, &most, after))
-        ;
-    return start + HEADER;
-}
-
-static void counting_release(void *context, void *block)
-{
-    char *start = (char *)block - HEADER;
-    size_t n_bytes;
-
-    (void)context;
-    memcpy(&n_bytes, start, sizeof n_bytes);
-    atomic_fetch_sub(&now_held, n_bytes);
-    free(start);
-}
+enum { N_INPUTS = 2, ROUNDS_MAX = 1000 };
 
 // ---- what is trained ----
 
