@@ -5,11 +5,9 @@
 # Usage: elastic.sh MPIRUN COMMAND PLUGIN N_RANKS...
 set -eu
 mpirun=$1 command=$2
-export OT_COMM_PLUGIN=$3 OMP_NUM_THREADS=1
+export OT_COMM_PLUGIN=$3
 shift 3
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers
-# As --oversubscribe, which MPICH does not know: of Open MPI 4, and of 5.
-export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+. "$(dirname "$0")/launch.inc"
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -46,3 +46,6 @@ static const ot_op_case batch_normalization_grad_cases[] = {
     {0},
 };
 OT_OP_TEST("com.microsoft.BatchNormalizationGrad", 1, batch_normalization_grad_cases)
+// Without other ranks it does the same; with them: tests/unit/session/test_sync_norm.c.
+OT_OP_TEST_SHARED("ai.onnxtrain.SyncBatchNormalizationGrad", 1, batch_normalization_grad_cases,
+                  sync_batch_normalization_grad)
