@@ -24,9 +24,18 @@ static void note_use(transfer_lister *l, ot_transfer what, int bucket, bool is_b
     l->uses[l->n_uses++] = (ot__transfer){what, bucket, is_backward};
 }
 
+// Whose gradient a node adds up; -1: none.
+static int bucket_of_sum(const transfer_lister *l, const ot_node *node)
+{
+    return (node->op->flags & OT_OP_ACCUMULATE) != 0 && node->inputs[BUFFER] != NULL
+               ? l->of_sum[ot__value_number(&l->numbers, node->inputs[BUFFER])]
+               : -1;
+}
+
 static void list_uses_of(transfer_lister *l, int k)
 {
     const ot_node *node = l->graph->nodes[k];
+    const int summed = bucket_of_sum(l, node);
 
     for (int i = 0; i < node->n_inputs; i++) {
         const int bucket = node->inputs[i] != NULL
@@ -41,12 +50,8 @@ static void list_uses_of(transfer_lister *l, int k)
             note_use(l, OT_TRANSFER_GATHER_WAIT, bucket, is_backward);
         l->latest = bucket;
     }
-    if ((node->op->flags & OT_OP_ACCUMULATE) != 0 && node->inputs[BUFFER] != NULL) {
-        const int bucket = l->of_sum[ot__value_number(&l->numbers, node->inputs[BUFFER])];
-
-        if (bucket >= 0 && --l->n_missing[bucket] == 0)
-            note_use(l, OT_TRANSFER_SCATTER_START, bucket, false);
-    }
+    if (summed >= 0 && --l->n_missing[summed] == 0)
+        note_use(l, OT_TRANSFER_SCATTER_START, summed, false);
 }
 
 static ot_status find_uses(transfer_lister *l)
@@ -63,16 +68,9 @@ static ot_status find_uses(transfer_lister *l)
         l->of_value[number] = b->of_parameter[i];
         l->of_sum[number] = b->of_accumulator[i];
     }
-    for (int k = 0; k < g->n_nodes; k++) {
-        const ot_node *node = g->nodes[k];
-
-        if ((node->op->flags & OT_OP_ACCUMULATE) != 0 && node->inputs[BUFFER] != NULL) {
-            const int bucket = l->of_sum[ot__value_number(&l->numbers, node->inputs[BUFFER])];
-
-            if (bucket >= 0)
-                l->n_missing[bucket]++;
-        }
-    }
+    for (int k = 0; k < g->n_nodes; k++)
+        if (bucket_of_sum(l, g->nodes[k]) >= 0)
+            l->n_missing[bucket_of_sum(l, g->nodes[k])]++;
     for (int k = 0; k < g->n_nodes; k++)
         list_uses_of(l, k);
     return OT_OK;

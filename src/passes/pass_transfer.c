@@ -280,10 +280,9 @@ static ot_status refuse_reader(const ot_value *value, const char *what)
 
 static ot_status check_outputs(const transferring *t)
 {
-    for (int i = 0; i < t->graph->n_outputs; i++)
-        for (int k = 0; k < t->n_values; k++)
-            if (t->graph->outputs[i] == graph_input(t, &t->values[k]))
-                return refuse_reader(t->graph->outputs[i], "an output of the model");
+    for (int k = 0; k < t->n_values; k++)
+        if (graph_input(t, &t->values[k])->is_output)
+            return refuse_reader(graph_input(t, &t->values[k]), "an output of the model");
     return OT_OK;
 }
 

@@ -12,7 +12,7 @@ bool ot__session_cuts_values(const ot_session *session)
 
 bool ot__session_is_root(const ot_session *session)
 {
-    return session->ranks == NULL || ot_comm_rank(session->ranks->comm) == 0;
+    return session->ranks == NULL || session->ranks->rank == 0;
 }
 
 ot_status ot__session_gather_values(ot_session *session, ot_dict **out)

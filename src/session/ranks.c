@@ -268,7 +268,7 @@ bool ot__session_is_cut(const ot_session *session)
     return session->ranks != NULL && session->ranks->zero > 0;
 }
 
-bool ot__ranks_make_gradients(const ot_session *session)
+bool ot__ranks_cut_gradients(const ot_session *session)
 {
     return session->ranks != NULL && session->ranks->cuts_gradients;
 }

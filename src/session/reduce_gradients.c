@@ -157,8 +157,7 @@ static ot_status average_statistics(ot_session *session)
 ot_status ot__ranks_reduce(ot_session *session)
 {
     struct ot__ranks *ranks = session->ranks;
-    const int n_slices =
-        session->slices.is_under_way ? session->slices.count : ot_comm_world_size(ranks->comm);
+    const int n_slices = session->slices.is_under_way ? session->slices.count : ranks->n_ranks;
 
     if (ranks->is_reduced)
         return OT_OK;
@@ -175,7 +174,7 @@ ot_status ot__ranks_reduce(ot_session *session)
 static ot_status keep_own(ot_session *session)
 {
     const struct ot__ranks *ranks = session->ranks;
-    const int rank = ot_comm_rank(ranks->comm);
+    const int rank = ranks->rank;
 
     for (int k = 0; k < ranks->n_buckets && !ranks->cuts_gradients; k++) {
         const ot__bucket *b = &ranks->buckets[k];
@@ -186,9 +185,7 @@ static ot_status keep_own(ot_session *session)
         memset(memory + (size_t)b->starts[rank + 1] * element, 0,
                (size_t)(b->n_elements - b->starts[rank + 1]) * element);
     }
-    return ranks->is_mean
-               ? ot__session_scale_parameter_gradients(session, ot_comm_world_size(ranks->comm))
-               : OT_OK;
+    return ranks->is_mean ? ot__session_scale_parameter_gradients(session, ranks->n_ranks) : OT_OK;
 }
 
 ot_status ot__ranks_begin_step(ot_session *session)

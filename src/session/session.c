@@ -118,7 +118,7 @@ ot_status ot__session_make_gradients(ot_session *session)
 
         if (!p->trainable)
             continue;
-        if (ot__ranks_make_gradients(session)) {
+        if (ot__ranks_cut_gradients(session)) {
             ot_tensor_destroy(p->gradient);
             p->gradient = NULL;
             continue;

@@ -223,8 +223,8 @@ ot_status ot__ranks_prepare(ot_session *session); // when its parameters have gr
 // failed.
 ot_status ot__ranks_join(const ot_parallel_options *options, ot_session *session, ot_status st);
 void ot__ranks_deinit(ot_session *session);
-// Gradients are made when they are cut over ranks.
-bool ot__ranks_make_gradients(const ot_session *session);
+// Gradients are cut over ranks: made when they are cut, and summed in every step.
+bool ot__ranks_cut_gradients(const ot_session *session);
 // What the optimizer keeps is still to be cut over ranks.
 bool ot__ranks_cut_later(const ot_session *session);
 

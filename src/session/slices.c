@@ -45,16 +45,10 @@ static int count_waiting(const ot__slices *s)
     return most;
 }
 
-// Gradients that are cut over ranks are summed in every step.
-static bool are_gradients_cut(const ot_session *session)
-{
-    return session->ranks != NULL && session->ranks->cuts_gradients;
-}
-
 // In sums that wait.
 static bool keeps_gradient(const ot_session *session, const ot__parameter *p)
 {
-    return p->trainable && p->gradient != NULL && !are_gradients_cut(session);
+    return p->trainable && p->gradient != NULL && !ot__ranks_cut_gradients(session);
 }
 
 // Bytes of a set, and where in its memory things lie: gradients each aligned, then statistics.
@@ -149,7 +143,7 @@ static ot_status make_sets(ot_session *session)
 
 ot_status ot__session_set_slices(ot_session *session, int n_slices, int first, int last)
 {
-    const int n_ranks = session->ranks != NULL ? ot_comm_world_size(session->ranks->comm) : 1;
+    const int n_ranks = session->ranks != NULL ? session->ranks->n_ranks : 1;
     ot_status st;
 
     ot__slices_deinit(session);
@@ -185,7 +179,7 @@ void ot__session_begin_slice(ot_session *session, int slice)
         return;
     if (s->is_under_way) {
         ot__undo_rewind(session);
-        session->overwrite_gradients = !are_gradients_cut(session);
+        session->overwrite_gradients = !ot__ranks_cut_gradients(session);
     } else {
         session->overwrite_gradients = true;
         ot__packing_enter(session);
@@ -209,7 +203,7 @@ ot_status ot__session_weigh(ot_session *session, double weight)
         return OT_OK;
     s->weight = weight;
     s->has_weights = fabs(weight - 1) > 0;
-    if (!s->has_rows || are_gradients_cut(session) || !(fabs(weight - before) > 0))
+    if (!s->has_rows || ot__ranks_cut_gradients(session) || !(fabs(weight - before) > 0))
         return OT_OK;
     return ot__session_scale_parameter_gradients(session, before / weight);
 }
@@ -353,7 +347,7 @@ ot_status ot__session_end_slice(ot_session *session)
         make_zero(session);
     } else {
         s->n_run++;
-        if (s->has_weights && !are_gradients_cut(session))
+        if (s->has_weights && !ot__ranks_cut_gradients(session))
             OT_TRY(ot__session_scale_parameter_gradients(session, s->weight));
     }
     add_slice(session);
@@ -361,7 +355,7 @@ ot_status ot__session_end_slice(ot_session *session)
         return OT_OK;
     if (session->ranks == NULL)
         ot__slices_divide_statistics(session, s->n_run);
-    if (!are_gradients_cut(session)) // else the steps have said so
+    if (!ot__ranks_cut_gradients(session)) // else the steps have said so
         session->overwrite_gradients = false;
     return OT_OK;
 }

@@ -233,7 +233,7 @@ static uint64_t slice_of_step(const ot_session *session)
 {
     if (session->slices.is_under_way)
         return (uint64_t)session->slices.present;
-    return session->ranks != NULL ? (uint64_t)ot_comm_rank(session->ranks->comm) : 0;
+    return session->ranks != NULL ? (uint64_t)session->ranks->rank : 0;
 }
 
 // Those of slices are this rank's alone: how they went all learn with the update, or with a last
@@ -413,8 +413,7 @@ bool ot__session_overlaps(const ot_session *session)
 {
     const struct ot__ranks *ranks = session->ranks;
 
-    return ranks != NULL && !ranks->joins_steps &&
-           session->slices.count == ot_comm_world_size(ranks->comm) &&
+    return ranks != NULL && !ranks->joins_steps && session->slices.count == ranks->n_ranks &&
            ranks->n_slices == session->slices.count;
 }
 

@@ -145,22 +145,18 @@ static void work_on_share(share_work *w, int64_t n,
 }
 
 // The share of this rank in the memory of a whole bucket.
-static char *own_share(const ot_session *session, const ot__bucket *b, void *buffer, int64_t *n)
+static char *own_share(const ot_session *session, const ot__bucket *b, void *buffer)
 {
-    const int rank = ot_comm_rank(session->ranks->comm);
-
-    *n = b->starts[rank + 1] - b->starts[rank];
-    return (char *)buffer + (size_t)b->starts[rank] * ot_dtype_size(b->dtype);
+    return (char *)buffer + (size_t)b->starts[session->ranks->rank] * ot_dtype_size(b->dtype);
 }
 
 static ot_status start_gather_of(const ot_session *session, const ot__bucket *b, void *buffer)
 {
     void *buffers[OT_TREE_COVER_MAX] = {buffer};
-    int64_t n;
-    char *share = own_share(session, b, buffer, &n);
+    const size_t n_bytes = ot__bucket_share_bytes(session->ranks, b);
 
-    if (n > 0)
-        memcpy(share, b->value_share, (size_t)n * ot_dtype_size(b->dtype));
+    if (n_bytes > 0)
+        memcpy(own_share(session, b, buffer), b->value_share, n_bytes);
     return ot__reduce_start(b->gather, OT_REDUCE_GATHER, buffers);
 }
 
@@ -177,17 +173,15 @@ static ot_status start_scatter_of(const ot_session *session, const ot__bucket *b
 
 static ot_status end_scatter_of(const ot_session *session, const ot__bucket *b, void *buffer)
 {
-    share_work w = {.dtype = b->dtype, .to = b->gradient_share};
-    int64_t n;
-    const char *share = own_share(session, b, buffer, &n);
+    const size_t n_bytes = ot__bucket_share_bytes(session->ranks, b);
+    share_work w = {
+        .dtype = b->dtype, .to = b->gradient_share, .from = own_share(session, b, buffer)};
 
     OT_TRY(ot__reduce_wait(b->reduce));
-    if (session->overwrite_gradients && n > 0) {
-        memcpy(b->gradient_share, share, (size_t)n * ot_dtype_size(b->dtype));
-    } else {
-        w.from = share;
-        work_on_share(&w, n, add_share_range);
-    }
+    if (!session->overwrite_gradients)
+        work_on_share(&w, (int64_t)(n_bytes / ot_dtype_size(b->dtype)), add_share_range);
+    else if (n_bytes > 0)
+        memcpy(w.to, w.from, n_bytes);
     return OT_OK;
 }
 

@@ -140,7 +140,7 @@ static int count_terms(const ot_session *session)
         return 1;
     if (session->slices.is_under_way)
         return session->slices.count;
-    return session->ranks != NULL ? ot_comm_world_size(session->ranks->comm) : 1;
+    return session->ranks != NULL ? session->ranks->n_ranks : 1;
 }
 
 static ot_status run_update(ot_session *session, double divisor)

@@ -89,7 +89,7 @@ static ot_status make_state_sharding(const struct ot__ranks *ranks, const ot__bu
     cut.group = OT_CUT_DATA;
     cut.axis = axis;
     cut.rule = OT_CUT_POINTS;
-    cut.n_parts = ot_comm_world_size(ranks->comm);
+    cut.n_parts = ranks->n_ranks;
     cut.points = points;
     for (int i = 0; i < cut.n_parts; i++)
         points[i] = OT_MAX(OT_MIN(b->starts[i] - at, count), 0) / row;
@@ -121,7 +121,7 @@ static ot_status cut_state(ot_session *session, const ot__bucket *b, ot__paramet
                            int64_t *points)
 {
     struct ot__ranks *ranks = session->ranks;
-    const int64_t first = b->starts[ot_comm_rank(ranks->comm)];
+    const int64_t first = b->starts[ranks->rank];
     ot_sharding *sharding;
 
     if (p->state_sharding != NULL)
@@ -138,14 +138,24 @@ static ot_status cut_state(ot_session *session, const ot__bucket *b, ot__paramet
 
 // ---- gradients and values: shares of their buckets ----
 
-// Where what is here of a parameter lies in the share.
-static char *place_in_share(const struct ot__ranks *ranks, const ot__bucket *b,
-                            const ot__parameter *p, char *share)
-{
-    const int64_t at = ranks->offset_of[p->number] + ranks->first_here[p->number] -
-                       b->starts[ot_comm_rank(ranks->comm)];
+// What is here of a parameter, in the share of its bucket.
+typedef struct share_part {
+    ot_shape shape;
+    size_t n_bytes;
+    char *place;
+} share_part;
 
-    return share + (size_t)OT_MAX(at, 0) * ot_dtype_size(b->dtype);
+static ot_status find_part(const ot_session *session, const ot__bucket *b, const ot__parameter *p,
+                           char *share, share_part *out)
+{
+    const struct ot__ranks *ranks = session->ranks;
+    const int64_t at =
+        ranks->offset_of[p->number] + ranks->first_here[p->number] - b->starts[ranks->rank];
+
+    OT_TRY(ot__ckpt_state_shape(session->checkpoint, p, &out->shape));
+    OT_TRY(ot__tensor_sizes(b->dtype, &out->shape, &out->n_bytes));
+    out->place = out->n_bytes > 0 ? share + (size_t)at * ot_dtype_size(b->dtype) : share;
+    return OT_OK;
 }
 
 static ot_status cut_gradients(ot_session *session, ot__bucket *b)
@@ -159,13 +169,11 @@ static ot_status cut_gradients(ot_session *session, ot__bucket *b)
     OT_TRY(ot__ckpt_add_block(session->checkpoint, n_bytes, &share));
     for (int i = 0; i < b->n_parameters; i++) {
         ot__parameter *p = b->parameters[i];
-        char *place = place_in_share(ranks, b, p, share);
         ot_tensor *gradient;
-        ot_shape shape;
+        share_part part;
 
-        OT_TRY(ot__ckpt_state_shape(session->checkpoint, p, &shape));
-        OT_TRY(ot_tensor_create(b->dtype, &shape, &gradient));
-        ot__tensor_move(gradient, gradient->n_bytes > 0 ? place : share);
+        OT_TRY(find_part(session, b, p, share, &part));
+        OT_TRY(ot_tensor_wrap(b->dtype, &part.shape, part.place, part.n_bytes, &gradient));
         ot_tensor_destroy(p->gradient);
         p->gradient = gradient;
     }
@@ -185,19 +193,15 @@ static ot_status cut_values(ot_session *session, ot__bucket *b)
         return OT_OK;
     OT_TRY(ot__ckpt_add_block(session->checkpoint, n_bytes, &share));
     if (n_bytes > 0)
-        memcpy(share, whole + (size_t)b->starts[ot_comm_rank(ranks->comm)] * element, n_bytes);
+        memcpy(share, whole + (size_t)b->starts[ranks->rank] * element, n_bytes);
     for (int i = 0; i < b->n_parameters; i++) {
         ot__parameter *p = b->parameters[i];
-        char *place = place_in_share(ranks, b, p, share);
-        const bool is_scalar = p->value->shape.ndim == 0;
-        ot_shape shape;
+        share_part part;
 
-        OT_TRY(ot_sharding_local_shape(p->state_sharding, session->checkpoint->places, &shape));
-        ot__tensor_become(p->value, &shape, place);
-        if (p->value->n_bytes == 0)
-            p->value->data = share;
+        OT_TRY(find_part(session, b, p, share, &part));
+        p->is_scalar = p->value->shape.ndim == 0;
+        ot__tensor_become(p->value, &part.shape, part.place);
         p->value_sharding = p->state_sharding;
-        p->is_scalar = is_scalar;
     }
     b->value_share = share;
     ot__ckpt_drop_blocks(session->checkpoint);
@@ -246,7 +250,7 @@ static ot_status cut_all(ot_session *session, int64_t *points)
 {
     struct ot__ranks *ranks = session->ranks;
 
-    session->checkpoint->places[OT_CUT_DATA] = ot_comm_rank(ranks->comm);
+    session->checkpoint->places[OT_CUT_DATA] = ranks->rank;
     for (int k = 0; k < ranks->n_buckets; k++) {
         ot__bucket *b = &ranks->buckets[k];
 
@@ -261,7 +265,7 @@ static ot_status cut_all(ot_session *session, int64_t *points)
 static ot_status cut_here(ot_session *session)
 {
     struct ot__ranks *ranks = session->ranks;
-    int64_t *points = ot__alloc_zero((size_t)ot_comm_world_size(ranks->comm) + 1, sizeof *points);
+    int64_t *points = ot__alloc_zero((size_t)ranks->n_ranks + 1, sizeof *points);
     ot_status st;
 
     if (ranks->first_here == NULL)
@@ -290,8 +294,7 @@ ot_status ot__zero_cut(ot_session *session)
     session->optimizer.plan = NULL;
     if (ranks->cuts_values)
         ot__compiled_model_drop_plans(&session->eval); // of whole values
-    st = ot__buckets_set_slices(session, ranks->n_slices > 0 ? ranks->n_slices
-                                                             : ot_comm_world_size(ranks->comm));
+    st = ot__buckets_set_slices(session, ranks->n_slices > 0 ? ranks->n_slices : ranks->n_ranks);
     ranks->is_cut = st == OT_OK;
     return st;
 }
