@@ -239,8 +239,8 @@ static void train_wide(void **state)
     unsigned char *expected = NULL;
     ot_model *model;
 
-    if (!OT_WITH_OPENMP) // ranks have one thread each
-        skip();
+    if (!OT_WITH_OPENMP)
+        skip(); // a build without OpenMP: ranks have one thread each
     assert_int_equal(ot_model_load_buffer(text, strlen(text), NULL, &model), OT_OK);
     r.model = model;
     train_and_compare(&r, 1, 1, 0, &expected);
