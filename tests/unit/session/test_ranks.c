@@ -1,28 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions over several ranks, which are threads, against one process with the rows of all.
-#include <math.h>
-
-#include "onnxtrain/onnxtrain.h"
-#include "session/ranks.h"
-#include "unit/base/temporary_folder.h"
-#include "unit/dist/ranks.h"
-
-#define HEAD "<ir_version: 8, opset_import: [\"\" : 17]>\n"
-#define MODEL "net (double[N,6] x, double[N,1] t) => (double[N,1] y, double loss)\n"
-#define LOSS                                                                                       \
-    "  d = Sub(y, t)\n"                                                                            \
-    "  q = Mul(d, d)\n"                                                                            \
-    "  loss = ReduceMean<keepdims = 0>(q)\n"
-
-static const char perceptron[] = HEAD MODEL "{\n"
-                                            "  w = RandomNormal<shape = [6, 50], dtype = 11>()\n"
-                                            "  u = RandomNormal<shape = [50, 7], dtype = 11>()\n"
-                                            "  v = RandomNormal<shape = [7, 1], dtype = 11>()\n"
-                                            "  a = MatMul(x, w)\n"
-                                            "  h = Tanh(a)\n"
-                                            "  b = MatMul(h, u)\n"
-                                            "  i = Tanh(b)\n"
-                                            "  y = MatMul(i, v)\n" LOSS "}\n";
+#include "ranks_fixture.h"
 
 // A parameter of one element, and one without axes, which cannot be cut.
 static const char scaled[] = HEAD MODEL "<double once = {0.5}>\n"
@@ -60,8 +38,6 @@ static const char choosing[] =
          "  loss = Identity(p)\n"
          "}\n";
 
-enum { FEATURES = 6, ROWS = 2, STEPS = 6, ELEMENTS_MAX = 1024 }; // rows of a rank
-
 // What a rank does, and what becomes of it.
 typedef struct training {
     const char *text;
@@ -70,126 +46,6 @@ typedef struct training {
     double expected[ELEMENTS_MAX];
     int64_t n;
 } training;
-
-static double number_at(uint32_t i)
-{
-    i = (i + 1) * 2654435761u;
-    i ^= i >> 15;
-    i *= 2246822519u;
-    return (double)(i >> 8) / (1 << 23) - 1;
-}
-
-// ---- one rank's session ----
-
-typedef struct own {
-    ot_artifacts *artifacts;
-    ot_session *session;
-    double x[8 * ROWS * FEATURES], t[8 * ROWS];
-} own;
-
-static _Thread_local int n_threads = 1, zero;
-static int syncs_norms; // of all ranks
-
-static ot_status open_own(own *w, const char *text, ot_comm *comm, uint64_t seed)
-{
-    ot_artifacts_options how = OT_ARTIFACTS_OPTIONS_INIT;
-    ot_optimizer_options adam = OT_OPTIMIZER_OPTIONS_INIT;
-    ot_session_options options = OT_SESSION_OPTIONS_INIT;
-    ot_parallel_options parallel = OT_PARALLEL_OPTIONS_INIT;
-    ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
-    ot_model *model;
-    ot_status st;
-
-    *w = (own){0};
-    adam.max_norm = 0.5;
-    loss.loss = OT_LOSS_NONE;
-    loss.input = "loss";
-    how.losses = &loss;
-    how.n_losses = 1;
-    how.optimizer = &adam;
-    how.seed = seed;
-    parallel.comm = comm;
-    parallel.bucket_bytes = 512; // several buckets
-    parallel.zero = zero;
-    parallel.sync_batch_norm = syncs_norms;
-    options.parallel = &parallel;
-    options.n_threads = n_threads;
-    OT_TRY(ot_model_load_buffer(text, strlen(text), NULL, &model));
-    st = ot_artifacts_generate(model, &how, &w->artifacts);
-    ot_model_destroy(model);
-    OT_THEN(st, ot_session_create_from_artifacts(w->artifacts, &options, &w->session));
-    OT_THEN(st, ot_session_set_learning_rate(w->session, 0.01));
-    return st;
-}
-
-static void close_own(own *w)
-{
-    ot_session_destroy(w->session);
-    ot_artifacts_destroy(w->artifacts);
-}
-
-// Rows [first, first + n) of a micro-batch.
-static ot_status step_own(own *w, int micro_batch, int first, int n, double *loss)
-{
-    ot_tensor *inputs[2], *out = NULL;
-    ot_status st;
-
-    for (int i = 0; i < n * FEATURES; i++)
-        w->x[i] = number_at((uint32_t)(micro_batch * 1000 + first * FEATURES + i));
-    for (int i = 0; i < n; i++)
-        w->t[i] = number_at((uint32_t)(900000 + micro_batch * 1000 + first + i));
-    OT_TRY(ot_tensor_wrap(OT_F64, &OT_SHAPE(n, FEATURES), w->x,
-                          (size_t)(n * FEATURES) * sizeof(double), &inputs[0]));
-    OT_TRY(ot_tensor_wrap(OT_F64, &OT_SHAPE(n, 1), w->t, (size_t)n * sizeof(double), &inputs[1]));
-    st = ot_session_train_step(w->session, (const ot_tensor *const *)inputs, 2, &out, 1);
-    if (st == OT_OK)
-        *loss = ot__tensor_get_f64(out, 0);
-    ot_tensor_destroy(out);
-    ot_tensor_destroy(inputs[0]);
-    ot_tensor_destroy(inputs[1]);
-    return st;
-}
-
-// Values that are cut over the ranks, from all of them.
-static int64_t gathered_values(own *w, double *out)
-{
-    const ot_checkpoint *checkpoint = ot_session_checkpoint(w->session);
-    ot_state_dict_options options = OT_STATE_DICT_OPTIONS_INIT;
-    ot_dict *all, *in;
-    int64_t n = 0;
-
-    options.gather = OT_GATHER_ALL;
-    if (ot_session_get_shards(w->session, OT_STATE_MODEL, &options, &all) != OT_OK ||
-        ot_dict_get_dict(all, "model", &in) != OT_OK)
-        return -1;
-    for (int i = 0; i < checkpoint->n_parameters; i++) {
-        const ot_tensor *value = NULL;
-
-        if (ot_dict_get_tensor(in, checkpoint->parameters[i]->name, &value) != OT_OK)
-            return -1;
-        for (int64_t k = 0; k < ot_tensor_count(value) && n < ELEMENTS_MAX; k++)
-            out[n++] = ot__tensor_get_f64(value, k);
-    }
-    ot_dict_destroy(all);
-    return n;
-}
-
-static int64_t values_of(own *w, double *out)
-{
-    ot_checkpoint *checkpoint = ot_session_checkpoint(w->session);
-    int64_t n = 0;
-
-    if (w->session->ranks != NULL && w->session->ranks->cuts_values)
-        return gathered_values(w, out);
-    for (int i = 0; i < checkpoint->n_parameters; i++) {
-        const ot_tensor *value = checkpoint->parameters[i]->value;
-
-        ot__ckpt_unpack(checkpoint, checkpoint->parameters[i]);
-        for (int64_t k = 0; k < ot_tensor_count(value) && n < ELEMENTS_MAX; k++)
-            out[n++] = ot__tensor_get_f64(value, k);
-    }
-    return n;
-}
 
 static ot_status train_own(own *w, const training *t, int first, int n)
 {
@@ -341,143 +197,6 @@ static void running_statistics_are_averaged(void **state)
     run_ranks(2, average, NULL);
 }
 
-// ---- checkpoint directories ----
-
-typedef struct saving {
-    char path[PATH_LENGTH_MAX];
-    int zero_before, zero_after;
-    bool is_async;
-    double expected[ELEMENTS_MAX];
-} saving;
-
-// What is cut comes back whole, from the session's ranks.
-static void gather_state(ot_comm *comm, void *context)
-{
-    ot_state_dict_options options = OT_STATE_DICT_OPTIONS_INIT;
-    double loss, sums[2] = {0, 0};
-    ot_dict *parts, *whole, *in;
-    const ot_tensor *moment = NULL;
-    ot_dict_kind kind;
-    own w;
-
-    (void)context;
-    zero = 1;
-    RANK_MUST(open_own(&w, perceptron, comm, 7));
-    RANK_MUST(step_own(&w, 0, ROWS * ot_comm_rank(comm), ROWS, &loss));
-    RANK_MUST(ot_session_update(w.session, 1, NULL));
-    RANK_MUST(ot_session_get_shards(w.session, OT_STATE_OPTIMIZER, &options, &parts));
-    options.gather = OT_GATHER_ALL;
-    RANK_MUST(ot_session_get_shards(w.session, OT_STATE_OPTIMIZER, &options, &whole));
-    for (int i = 0; i < 2; i++) {
-        RANK_MUST(ot_dict_get_dict(i == 0 ? parts : whole, "optim", &in));
-        RANK_MUST(ot_dict_get_dict(in, "state", &in));
-        RANK_MUST(ot_dict_get_dict(in, "u", &in));
-        RANK_MUST(ot_dict_kind_of(in, "exp_avg", &kind));
-        RANK_CHECK(kind == (i == 0 ? OT_DICT_SHARDS : OT_DICT_TENSOR), "kind %d", (int)kind);
-    }
-    RANK_MUST(ot_dict_get_tensor(in, "exp_avg", &moment));
-    RANK_CHECK(ot_tensor_count(moment) == 350, "%d elements", (int)ot_tensor_count(moment));
-    for (int64_t k = 0; k < ot_tensor_count(moment); k++)
-        sums[0] += fabs(ot__tensor_get_f64(moment, k));
-    for (int i = 0; i < ot_session_checkpoint(w.session)->n_parameters; i++) {
-        const ot__parameter *p = ot_session_checkpoint(w.session)->parameters[i];
-
-        for (int64_t k = 0; strcmp(p->name, "u") == 0 && k < ot_tensor_count(p->slots[0]); k++)
-            sums[1] += fabs(ot__tensor_get_f64(p->slots[0], k));
-    }
-    RANK_MUST(ot_comm_all_reduce(comm, OT_COMM_SUM, OT_F64, &sums[1], 1));
-    RANK_CHECK(fabs(sums[0] - sums[1]) < 1e-12 && sums[0] > 0, "%g, in parts %g", sums[0], sums[1]);
-    ot_dict_destroy(parts);
-    ot_dict_destroy(whole);
-    close_own(&w);
-}
-
-static void moments_that_are_cut_are_given_in_parts_or_whole(void **state)
-{
-    (void)state;
-    run_ranks(3, gather_state, NULL);
-}
-
-// Two updates, saved, and two more, during which what is saved may still be written.
-static void save_in_the_middle(ot_comm *comm, void *context)
-{
-    saving *s = context;
-    const int n = 4 / ot_comm_world_size(comm), rank = ot_comm_rank(comm);
-    double values[ELEMENTS_MAX], loss;
-    ot_shards_job *job;
-    own w;
-
-    zero = s->zero_before;
-    RANK_MUST(ot_shards_job_create(&job));
-    RANK_MUST(open_own(&w, perceptron, comm, 7));
-    for (int i = 0; i < 4; i++) {
-        RANK_MUST(step_own(&w, i, n * rank, n, &loss));
-        RANK_MUST(ot_session_update(w.session, 1, NULL));
-        ot_session_reset_gradients(w.session);
-        if (i == 1) {
-            RANK_MUST(ot_checkpoint_set_string(ot_session_checkpoint(w.session), "note", "two"));
-            RANK_MUST(s->is_async ? ot_session_save_shards_async(w.session, job, s->path, NULL)
-                                  : ot_session_save_shards(w.session, s->path, NULL));
-        }
-    }
-    RANK_MUST(ot_shards_job_wait(job));
-    ot_shards_job_destroy(job);
-    (void)values_of(&w, rank == 0 ? s->expected : values);
-    close_own(&w);
-}
-
-static void load_and_go_on(ot_comm *comm, void *context)
-{
-    saving *s = context;
-    const int n = 4 / ot_comm_world_size(comm), rank = ot_comm_rank(comm);
-    double values[ELEMENTS_MAX], loss;
-    const char *note = "";
-    int64_t count;
-    own w;
-
-    zero = s->zero_after;
-    RANK_MUST(open_own(&w, perceptron, comm, 8)); // other values
-    RANK_MUST(ot_session_load_shards(w.session, s->path));
-    RANK_CHECK(ot_session_step_count(w.session) == 2, "%d updates",
-               (int)ot_session_step_count(w.session));
-    RANK_MUST(ot_checkpoint_get_string(ot_session_checkpoint(w.session), "note", &note));
-    RANK_CHECK(strcmp(note, "two") == 0, "%s", note);
-    for (int i = 2; i < 4; i++) {
-        RANK_MUST(step_own(&w, i, n * rank, n, &loss));
-        RANK_MUST(ot_session_update(w.session, 1, NULL));
-        ot_session_reset_gradients(w.session);
-    }
-    count = values_of(&w, values);
-    for (int64_t i = 0; i < count; i++)
-        RANK_CHECK(fabs(values[i] - s->expected[i]) < 1e-9, "value %d is %.17g, expected %.17g",
-                   (int)i, values[i], s->expected[i]);
-    close_own(&w);
-}
-
-static void a_state_that_is_cut_goes_on_with_any_other_number_of_ranks(void **state)
-{
-    static const int counts[][2] = {{2, 4}, {4, 1}, {1, 2}, {4, 2}};
-    static const int zeros[][2] = {{0, 1}, {1, 1}, {1, 0}, {2, 3}, {3, 2}, {3, 0}};
-    void *folder;
-    int k = 0;
-
-    (void)state;
-    assert_int_equal(temporary_folder_make(&folder), 0);
-    for (size_t i = 0; i < OT_COUNT(counts); i++)
-        for (size_t cut = 0; cut < OT_COUNT(zeros); cut++) {
-            saving s = {.zero_before = zeros[cut][0],
-                        .zero_after = zeros[cut][1],
-                        .is_async = (i + cut) % 2 == 1};
-            char name[16];
-
-            snprintf(name, sizeof name, "s%d", k++);
-            snprintf(s.path, sizeof s.path, "%s", in_folder(&folder, name));
-            run_ranks(counts[i][0], save_in_the_middle, &s);
-            run_ranks(counts[i][1], load_and_go_on, &s);
-        }
-    temporary_folder_remove(&folder);
-}
-
 // ---- failures ----
 
 static ot_status choose_step(own *w, int64_t label)
@@ -625,8 +344,6 @@ int main(void)
         cmocka_unit_test(with_zero_each_rank_updates_its_share),
         cmocka_unit_test(with_sync_batch_norm_statistics_are_those_of_all_rows),
         cmocka_unit_test(running_statistics_are_averaged),
-        cmocka_unit_test(moments_that_are_cut_are_given_in_parts_or_whole),
-        cmocka_unit_test(a_state_that_is_cut_goes_on_with_any_other_number_of_ranks),
         cmocka_unit_test(what_fails_on_one_rank_fails_on_all_and_the_next_call_works),
         cmocka_unit_test(sessions_that_differ_are_refused_and_values_are_those_of_rank_0),
         cmocka_unit_test(gradients_that_are_not_reset_go_on_after_an_update),

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of sessions over several ranks, which are threads: in parts, whole, as checkpoint
+// directories that any number of ranks goes on from.
+#include "ranks_fixture.h"
+
+#include "unit/base/temporary_folder.h"
+
+// What is cut comes back whole, from the session's ranks.
+static void gather_state(ot_comm *comm, void *context)
+{
+    ot_state_dict_options options = OT_STATE_DICT_OPTIONS_INIT;
+    double loss, sums[2] = {0, 0};
+    ot_dict *parts, *whole, *in;
+    const ot_tensor *moment = NULL;
+    ot_dict_kind kind;
+    own w;
+
+    (void)context;
+    zero = 1;
+    RANK_MUST(open_own(&w, perceptron, comm, 7));
+    RANK_MUST(step_own(&w, 0, ROWS * ot_comm_rank(comm), ROWS, &loss));
+    RANK_MUST(ot_session_update(w.session, 1, NULL));
+    RANK_MUST(ot_session_get_shards(w.session, OT_STATE_OPTIMIZER, &options, &parts));
+    options.gather = OT_GATHER_ALL;
+    RANK_MUST(ot_session_get_shards(w.session, OT_STATE_OPTIMIZER, &options, &whole));
+    for (int i = 0; i < 2; i++) {
+        RANK_MUST(ot_dict_get_dict(i == 0 ? parts : whole, "optim", &in));
+        RANK_MUST(ot_dict_get_dict(in, "state", &in));
+        RANK_MUST(ot_dict_get_dict(in, "u", &in));
+        RANK_MUST(ot_dict_kind_of(in, "exp_avg", &kind));
+        RANK_CHECK(kind == (i == 0 ? OT_DICT_SHARDS : OT_DICT_TENSOR), "kind %d", (int)kind);
+    }
+    RANK_MUST(ot_dict_get_tensor(in, "exp_avg", &moment));
+    RANK_CHECK(ot_tensor_count(moment) == 350, "%d elements", (int)ot_tensor_count(moment));
+    for (int64_t k = 0; k < ot_tensor_count(moment); k++)
+        sums[0] += fabs(ot__tensor_get_f64(moment, k));
+    for (int i = 0; i < ot_session_checkpoint(w.session)->n_parameters; i++) {
+        const ot__parameter *p = ot_session_checkpoint(w.session)->parameters[i];
+
+        for (int64_t k = 0; strcmp(p->name, "u") == 0 && k < ot_tensor_count(p->slots[0]); k++)
+            sums[1] += fabs(ot__tensor_get_f64(p->slots[0], k));
+    }
+    RANK_MUST(ot_comm_all_reduce(comm, OT_COMM_SUM, OT_F64, &sums[1], 1));
+    RANK_CHECK(fabs(sums[0] - sums[1]) < 1e-12 && sums[0] > 0, "%g, in parts %g", sums[0], sums[1]);
+    ot_dict_destroy(parts);
+    ot_dict_destroy(whole);
+    close_own(&w);
+}
+
+static void moments_that_are_cut_are_given_in_parts_or_whole(void **state)
+{
+    (void)state;
+    run_ranks(3, gather_state, NULL);
+}
+
+typedef struct saving {
+    char path[PATH_LENGTH_MAX];
+    int zero_before, zero_after;
+    bool is_async;
+    double expected[ELEMENTS_MAX];
+} saving;
+
+// Two updates, saved, and two more, during which what is saved may still be written.
+static void save_in_the_middle(ot_comm *comm, void *context)
+{
+    saving *s = context;
+    const int n = 4 / ot_comm_world_size(comm), rank = ot_comm_rank(comm);
+    double values[ELEMENTS_MAX], loss;
+    ot_shards_job *job;
+    own w;
+
+    zero = s->zero_before;
+    RANK_MUST(ot_shards_job_create(&job));
+    RANK_MUST(open_own(&w, perceptron, comm, 7));
+    for (int i = 0; i < 4; i++) {
+        RANK_MUST(step_own(&w, i, n * rank, n, &loss));
+        RANK_MUST(ot_session_update(w.session, 1, NULL));
+        ot_session_reset_gradients(w.session);
+        if (i == 1) {
+            RANK_MUST(ot_checkpoint_set_string(ot_session_checkpoint(w.session), "note", "two"));
+            RANK_MUST(s->is_async ? ot_session_save_shards_async(w.session, job, s->path, NULL)
+                                  : ot_session_save_shards(w.session, s->path, NULL));
+        }
+    }
+    RANK_MUST(ot_shards_job_wait(job));
+    ot_shards_job_destroy(job);
+    (void)values_of(&w, rank == 0 ? s->expected : values);
+    close_own(&w);
+}
+
+static void load_and_go_on(ot_comm *comm, void *context)
+{
+    saving *s = context;
+    const int n = 4 / ot_comm_world_size(comm), rank = ot_comm_rank(comm);
+    double values[ELEMENTS_MAX], loss;
+    const char *note = "";
+    int64_t count;
+    own w;
+
+    zero = s->zero_after;
+    RANK_MUST(open_own(&w, perceptron, comm, 8)); // other values
+    RANK_MUST(ot_session_load_shards(w.session, s->path));
+    RANK_CHECK(ot_session_step_count(w.session) == 2, "%d updates",
+               (int)ot_session_step_count(w.session));
+    RANK_MUST(ot_checkpoint_get_string(ot_session_checkpoint(w.session), "note", &note));
+    RANK_CHECK(strcmp(note, "two") == 0, "%s", note);
+    for (int i = 2; i < 4; i++) {
+        RANK_MUST(step_own(&w, i, n * rank, n, &loss));
+        RANK_MUST(ot_session_update(w.session, 1, NULL));
+        ot_session_reset_gradients(w.session);
+    }
+    count = values_of(&w, values);
+    for (int64_t i = 0; i < count; i++)
+        RANK_CHECK(fabs(values[i] - s->expected[i]) < 1e-9, "value %d is %.17g, expected %.17g",
+                   (int)i, values[i], s->expected[i]);
+    close_own(&w);
+}
+
+static void a_state_that_is_cut_goes_on_with_any_other_number_of_ranks(void **state)
+{
+    static const int counts[][2] = {{2, 4}, {4, 1}, {1, 2}, {4, 2}};
+    static const int zeros[][2] = {{0, 1}, {1, 1}, {1, 0}, {2, 3}, {3, 2}, {3, 0}};
+    void *folder;
+    int k = 0;
+
+    (void)state;
+    assert_int_equal(temporary_folder_make(&folder), 0);
+    for (size_t i = 0; i < OT_COUNT(counts); i++)
+        for (size_t cut = 0; cut < OT_COUNT(zeros); cut++) {
+            saving s = {.zero_before = zeros[cut][0],
+                        .zero_after = zeros[cut][1],
+                        .is_async = (i + cut) % 2 == 1};
+            char name[16];
+
+            snprintf(name, sizeof name, "s%d", k++);
+            snprintf(s.path, sizeof s.path, "%s", in_folder(&folder, name));
+            run_ranks(counts[i][0], save_in_the_middle, &s);
+            run_ranks(counts[i][1], load_and_go_on, &s);
+        }
+    temporary_folder_remove(&folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moments_that_are_cut_are_given_in_parts_or_whole),
+        cmocka_unit_test(a_state_that_is_cut_goes_on_with_any_other_number_of_ranks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
