@@ -44,19 +44,33 @@ static bool is_used(const ot_checkpoint *checkpoint, const struct ot__ckpt_block
     return false;
 }
 
+// That of a link goes.
+static void drop_block(struct ot__ckpt_block **link)
+{
+    struct ot__ckpt_block *block = *link;
+
+    *link = block->next;
+    ot__free_aligned(block->data);
+    ot__free(block);
+}
+
 void ot__ckpt_drop_blocks(ot_checkpoint *checkpoint)
 {
     struct ot__ckpt_block **link = &checkpoint->blocks;
 
-    while (*link) {
-        struct ot__ckpt_block *block = *link;
+    while (*link)
+        if (is_used(checkpoint, *link))
+            link = &(*link)->next;
+        else
+            drop_block(link);
+}
 
-        if (is_used(checkpoint, block)) {
-            link = &block->next;
-            continue;
-        }
-        *link = block->next;
-        ot__free_aligned(block->data);
-        ot__free(block);
-    }
+void ot__ckpt_drop_block(ot_checkpoint *checkpoint, const void *data)
+{
+    struct ot__ckpt_block **link = &checkpoint->blocks;
+
+    while (*link && (*link)->data != data)
+        link = &(*link)->next;
+    if (*link)
+        drop_block(link);
 }

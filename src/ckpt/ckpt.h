@@ -114,6 +114,8 @@ struct ot_checkpoint {
 // of that lies in it any more.
 ot_status ot__ckpt_add_block(ot_checkpoint *checkpoint, size_t n_bytes, void **out);
 void ot__ckpt_drop_blocks(ot_checkpoint *checkpoint);
+// The one that begins there, of whose tensors none lies in it any more.
+void ot__ckpt_drop_block(ot_checkpoint *checkpoint, const void *data);
 
 ot__parameter *ot__ckpt_find(const ot_checkpoint *checkpoint, const char *name);
 // What evaluation and exports take of a parameter: its value, or the average of its values.

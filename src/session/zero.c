@@ -181,7 +181,7 @@ static ot_status cut_gradients(ot_session *session, ot__bucket *b)
     return OT_OK;
 }
 
-// The memory of the whole bucket goes with its last user.
+// The memory of the whole bucket, in which its values alone lie, goes.
 static ot_status cut_values(ot_session *session, ot__bucket *b)
 {
     const struct ot__ranks *ranks = session->ranks;
@@ -204,7 +204,7 @@ static ot_status cut_values(ot_session *session, ot__bucket *b)
         p->value_sharding = p->state_sharding;
     }
     b->value_share = share;
-    ot__ckpt_drop_blocks(session->checkpoint);
+    ot__ckpt_drop_block(session->checkpoint, whole);
     return OT_OK;
 }
 
