@@ -29,5 +29,6 @@
 #include "onnxtrain/train.h"
 #include "onnxtrain/trainer.h"
 #include "onnxtrain/trainer_options.h"
+#include "onnxtrain/trainer_shards.h"
 
 #endif

@@ -176,7 +176,8 @@ OT_API ot_status ot_trainer_predict(ot_trainer *trainer, const ot_parallel_ranks
 
 /**
  * The state as a tree: the layout of ONNX Runtime's ORTTrainer, and a section of our own.
- * Collective where ranks have parts of it (ZeRO), which are gathered on all of them.
+ * Collective where ranks have parts of it (ZeRO), which are gathered on all of them; gradients of an
+ * accumulation under way are then the mean over the ranks, else those of this rank.
  *
  * @param sections OT_STATE_* added up
  * @param out      the caller destroys it
@@ -185,7 +186,7 @@ OT_API ot_status ot_trainer_get_state(ot_trainer *trainer, unsigned sections, ot
 /**
  * Take a state over, all of it or, on failure, nothing. Collective where ranks have parts of it
  * (ZeRO): all give the same whole state. Gradients of an accumulation under way are dropped unless
- * the state has some, which are OT_ERR_UNSUPPORTED where gradients are cut.
+ * the state has some.
  *
  * A learning rate, a schedule and a seed that the program has given the trainer stay.
  *
@@ -196,19 +197,6 @@ OT_API ot_status ot_trainer_get_state(ot_trainer *trainer, unsigned sections, ot
  */
 OT_API ot_status ot_trainer_set_state(ot_trainer *trainer, const ot_dict *state,
                                       ot_strictness strictness);
-
-/** As ot_session_get_shards(), for the session of a trainer. "train" has its step counts and loss
- * scale too. */
-OT_API ot_status ot_trainer_get_shards(ot_trainer *trainer, unsigned sections,
-                                       const ot_state_dict_options *options, ot_dict **out);
-/** As ot_session_set_shards(). An accumulation under way is dropped; rates and schedules are those
- * that are given. */
-OT_API ot_status ot_trainer_set_shards(ot_trainer *trainer, unsigned sections, const ot_dict *state,
-                                       const ot_state_dict_options *options,
-                                       ot_shards_report **report);
-OT_API ot_status ot_trainer_check_shards(ot_trainer *trainer, unsigned sections,
-                                         const ot_dict *state, const ot_state_dict_options *options,
-                                         ot_shards_report **report);
 
 typedef enum ot_format {
     OT_FORMAT_CHECKPOINT, ///< that of sessions, which they and ONNX Runtime read

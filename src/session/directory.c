@@ -43,12 +43,13 @@ static void add_item(directory_items *all, const char *name, ot_dict *dict)
 }
 
 // The state as it is, perhaps as copies; fails on all ranks or on none.
-static ot_status take_state(ot_session *session, bool copies, directory_items *all)
+static ot_status take_state(ot_session *session, bool copies, const ot__state_owner *owner,
+                            directory_items *all)
 {
     ot_state_dict_options options = options_of(session);
 
     options.copy = copies;
-    return ot_session_get_shards(session, sections_of(session), &options, &all->state);
+    return ot__session_get_shards(session, sections_of(session), &options, owner, &all->state);
 }
 
 // Its sections, and room for properties.
@@ -71,59 +72,60 @@ static void items_deinit(directory_items *all)
     ot_dict_destroy(all->properties);
 }
 
-// ---- public ----
+// ---- saving ----
 
 // What is saved, or on all ranks why it cannot be; `given`: how checks went on this one.
-static ot_status items_to_save(ot_session *session, ot_status given, directory_items *all)
+static ot_status items_to_save(ot_session *session, ot_status given, const ot__state_owner *owner,
+                               directory_items *all)
 {
     ot_status st = given;
 
-    OT_TRY(take_state(session, false, all));
+    OT_TRY(take_state(session, false, owner, all));
     OT_THEN(st, list_items(all));
     OT_THEN(st, ot__properties_write_own(session->checkpoint, all->properties));
-    if (ot__session_comm(session) != NULL)
-        st = ot__ranks_agree(ot__session_comm(session), st, "save_shards", NULL, 0);
+    return ot__session_agree(session, st, "save_shards");
+}
+
+ot_status ot__session_save_shards(ot_session *session, ot_status given,
+                                  const ot__state_owner *owner, ot_shards_job *job,
+                                  const char *path, const ot_shards_save_options *options)
+{
+    ot_comm *comm = ot__session_comm(session);
+    directory_items all = {0};
+    ot_status st = items_to_save(session, given, owner, &all);
+
+    OT_THEN(st, job == NULL ? ot_shards_save(comm, path, all.items, all.n, options)
+                            : ot_shards_job_start(job, comm, path, all.items, all.n, options));
+    items_deinit(&all);
     return st;
 }
 
 ot_status ot_session_save_shards(ot_session *session, const char *path,
                                  const ot_shards_save_options *options)
 {
-    directory_items all = {0};
-    ot_status st;
-
-    OT_TRY(OT_GIVEN(session));
-    st = items_to_save(session, OT_OK, &all);
-    OT_THEN(st, ot_shards_save(ot__session_comm(session), path, all.items, all.n, options));
-    items_deinit(&all);
-    return st;
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(session,
+                             ot__session_save_shards(session, OT_OK, NULL, NULL, path, options));
 }
 
 ot_status ot_session_save_shards_async(ot_session *session, ot_shards_job *job, const char *path,
                                        const ot_shards_save_options *options)
 {
-    directory_items all = {0};
-    ot_status st;
-
-    OT_TRY(OT_GIVEN(session));
-    st = items_to_save(session, OT_GIVEN(job), &all);
-    OT_THEN(st,
-            ot_shards_job_start(job, ot__session_comm(session), path, all.items, all.n, options));
-    items_deinit(&all);
-    return st;
+    OT_TRY(ot__session_enter(session));
+    return ot__session_leave(
+        session, ot__session_save_shards(session, OT_GIVEN(job), NULL, job, path, options));
 }
 
-// Slots must be there to be filled; those that are cut later are whole until then.
-static ot_status make_slots_to_fill(ot_session *session)
-{
-    ot_status st;
+// ---- loading ----
 
-    OT_TRY(ot__session_enter(session));
-    st = ot__session_has_optimizer(session) ? ot__optimizer_ready(session, false) : OT_OK;
-    st = ot__session_leave(session, st);
-    if (ot__session_comm(session) != NULL)
-        st = ot__ranks_agree(ot__session_comm(session), st, "load_shards", NULL, 0);
-    return st;
+// Slots must be there to be filled; those that are cut later are whole until then.
+static ot_status make_slots_to_fill(ot_session *session, ot_status given)
+{
+    ot_status st = given;
+
+    if (ot__session_has_optimizer(session))
+        OT_THEN(st, ot__optimizer_ready(session, false));
+    return ot__session_agree(session, st, "load_shards");
 }
 
 // What is not tensors is taken whatever it is: a tree without names wants all values.
@@ -135,30 +137,60 @@ static ot_status empty_own_section(directory_items *all)
     return OT_OK;
 }
 
-static ot_status load_directory_items(ot_session *session, const char *path, directory_items *all)
+// The properties come first: they are there for the owner's check, and go back where it fails.
+static ot_status set_directory_items(ot_session *session, const ot__state_owner *owner,
+                                     const directory_items *all)
 {
-    ot_shards_load_options options = OT_SHARDS_LOAD_OPTIONS_INIT;
     const ot_state_dict_options set = options_of(session);
+    ot_checkpoint *properties = NULL;
+    ot_status st;
 
-    options.allows_unexpected = 1; // what other programs keep there
-    OT_TRY(empty_own_section(all));
-    OT_TRY(ot_shards_load(set.comm, path, all->items, all->n, &options));
-    OT_TRY(ot_session_set_shards(session, sections_of(session), all->state, &set, NULL));
-    return ot__properties_take_own(session->checkpoint, all->properties);
+    st = ot__properties_stage_own(session->checkpoint, all->properties, &properties);
+    st = ot__session_agree(session, st, "load_shards");
+    if (st == OT_OK) {
+        ot__properties_take(session->checkpoint, properties);
+        st = ot__session_set_shards(session, sections_of(session), all->state, &set, false, owner,
+                                    NULL);
+        if (st != OT_OK)
+            ot__properties_take(session->checkpoint, properties);
+    }
+    ot_checkpoint_destroy(properties);
+    return st;
 }
 
-ot_status ot_session_load_shards(ot_session *session, const char *path)
+static ot_status load_directory_items(ot_session *session, const ot__state_owner *owner,
+                                      const char *path, directory_items *all)
+{
+    ot_shards_load_options options = OT_SHARDS_LOAD_OPTIONS_INIT;
+
+    options.allows_unexpected = 1; // what other programs keep there
+    OT_TRY(ot_shards_load(ot__session_comm(session), path, all->items, all->n, &options));
+    return set_directory_items(session, owner, all);
+}
+
+ot_status ot__session_load_shards(ot_session *session, ot_status given,
+                                  const ot__state_owner *owner, const char *path)
 {
     directory_items all = {0};
     ot_status st;
 
-    OT_TRY(OT_GIVEN(session));
-    OT_TRY(make_slots_to_fill(session));
-    OT_TRY(take_state(session, true, &all));
+    OT_TRY(make_slots_to_fill(session, given));
+    OT_TRY(take_state(session, true, owner, &all));
     st = list_items(&all);
-    if (ot__session_comm(session) != NULL)
-        st = ot__ranks_agree(ot__session_comm(session), st, "load_shards", NULL, 0);
-    OT_THEN(st, load_directory_items(session, path, &all));
+    OT_THEN(st, empty_own_section(&all));
+    st = ot__session_agree(session, st, "load_shards");
+    OT_THEN(st, load_directory_items(session, owner, path, &all));
     items_deinit(&all);
     return st;
+}
+
+ot_status ot_session_load_shards(ot_session *session, const char *path)
+{
+    ot_status given = OT_OK;
+
+    OT_TRY(ot__session_enter(session));
+    if (session->has_trainer)
+        given = ot__error(OT_ERR_STATE, "the session belongs to a trainer, whose state "
+                                        "ot_trainer_load_shards() takes over");
+    return ot__session_leave(session, ot__session_load_shards(session, given, NULL, path));
 }

@@ -86,6 +86,16 @@ bool ot__session_is_root(const ot_session *session);
 ot_status ot__session_gather_values(ot_session *session, ot_dict **out);
 ot_status ot__session_look_up_value(ot_dict *values, const ot__parameter *p, ot_tensor **out);
 ot_status ot__session_take_value(ot_dict *values, const ot__parameter *p, ot_tensor **out);
+// gather_gradients.c. Gradients of an accumulation under way, of a session whose state is cut over
+// ranks (zero). Collective: what one process has that is given the batches of all, by the names of
+// parameters. The caller destroys it.
+ot_status ot__session_gather_gradients(ot_session *session, ot_dict **out);
+bool ot__session_has_cut_gradients(const ot_session *session); // each rank a share: zero 2, 3
+// Collective: what is to be cut is, also before the first train step.
+ot_status ot__session_cut_gradients(ot_session *session);
+// What this rank takes of such a gradient; the caller destroys it.
+ot_status ot__session_part_of_gradient(const ot_session *session, const ot__parameter *p,
+                                       const ot_tensor *whole, ot_tensor **out);
 // An agreement of the session's ranks, if it has others.
 ot_status ot__session_agree(ot_session *session, ot_status st, const char *call);
 bool ot__session_joins_steps(const ot_session *session, ot_mode mode);
@@ -178,6 +188,14 @@ ot_status ot__session_get_shards(ot_session *session, unsigned sections,
 ot_status ot__session_set_shards(ot_session *session, unsigned sections, const ot_dict *state,
                                  const ot_state_dict_options *options, bool is_check,
                                  const ot__state_owner *owner, ot_shards_report **report);
+
+// directory.c: ot_session_save_shards() and the like in a session that has been entered; `given`:
+// how checks went on this rank. `job` NULL: a save waits for its end.
+ot_status ot__session_save_shards(ot_session *session, ot_status given,
+                                  const ot__state_owner *owner, ot_shards_job *job,
+                                  const char *path, const ot_shards_save_options *options);
+ot_status ot__session_load_shards(ot_session *session, ot_status given,
+                                  const ot__state_owner *owner, const char *path);
 
 // optimizer_model.c: what the session's optimizer keeps.
 typedef struct ot__optimizer_info {

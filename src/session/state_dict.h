@@ -115,17 +115,20 @@ void ot__groups_drop(ot__pending_groups *groups);
 bool ot__given_number(const ot_dict *from, const char *key, double *out);
 
 // state_properties.c: what the state has of them, with the library's own, in a checkpoint of their
-// own; NULL: it has none. Taking leaves there what the checkpoint had.
+// own; NULL: it has none. Taking leaves there what the checkpoint had, so it is undone by itself.
 ot_status ot__properties_write(const ot_checkpoint *checkpoint, ot_dict *to);
 // The library's own, which are no part of the state, to a dict and back.
 ot_status ot__properties_write_own(const ot_checkpoint *checkpoint, ot_dict *to);
-ot_status ot__properties_take_own(ot_checkpoint *checkpoint, const ot_dict *from);
+// To be taken in the place of all that the checkpoint has.
+ot_status ot__properties_stage_own(const ot_checkpoint *checkpoint, const ot_dict *from,
+                                   ot_checkpoint **staged);
 ot_status ot__properties_check(const ot_checkpoint *checkpoint, ot_dict *given,
                                ot_checkpoint **staged);
 void ot__properties_take(ot_checkpoint *checkpoint, ot_checkpoint *staged);
 
 // shards_report.c
 ot_status ot__report_create(ot_shards_report **out);
+void ot__reports_exchange(ot_shards_report *a, ot_shards_report *b); // what they have
 ot_status ot__report_add(ot_shards_report *report, ot_report_category category, unsigned section,
                          const char *name, const char *detail);
 

@@ -68,15 +68,7 @@ ot_status ot__properties_write_own(const ot_checkpoint *checkpoint, ot_dict *to)
     return OT_OK;
 }
 
-ot_status ot__properties_take_own(ot_checkpoint *checkpoint, const ot_dict *from)
-{
-    for (int i = 0; i < ot_dict_count(from); i++)
-        if (ot__starts_with(ot_dict_name(from, i), OT_PROPERTY_PREFIX))
-            OT_TRY(set_given_property(checkpoint, from, ot_dict_name(from, i)));
-    return OT_OK;
-}
-
-static ot_status copy_library_property(ot_checkpoint *to, const ot__property *p)
+static ot_status copy_property(ot_checkpoint *to, const ot__property *p)
 {
     switch (p->kind) {
     case OT_PROPERTY_INT:
@@ -86,6 +78,18 @@ static ot_status copy_library_property(ot_checkpoint *to, const ot__property *p)
     default:
         return ot_checkpoint_set_string(to, p->name, p->s);
     }
+}
+
+ot_status ot__properties_stage_own(const ot_checkpoint *checkpoint, const ot_dict *from,
+                                   ot_checkpoint **staged)
+{
+    OT_TRY(ot_checkpoint_create(staged));
+    for (int i = 0; i < checkpoint->n_properties; i++)
+        OT_TRY(copy_property(*staged, &checkpoint->properties[i]));
+    for (int i = 0; i < ot_dict_count(from); i++)
+        if (ot__starts_with(ot_dict_name(from, i), OT_PROPERTY_PREFIX))
+            OT_TRY(set_given_property(*staged, from, ot_dict_name(from, i)));
+    return OT_OK;
 }
 
 ot_status ot__properties_check(const ot_checkpoint *checkpoint, ot_dict *given,
@@ -99,7 +103,7 @@ ot_status ot__properties_check(const ot_checkpoint *checkpoint, ot_dict *given,
     OT_TRY(ot_checkpoint_create(staged));
     for (int i = 0; i < checkpoint->n_properties; i++)
         if (!is_of_user(&checkpoint->properties[i]))
-            OT_TRY(copy_library_property(*staged, &checkpoint->properties[i]));
+            OT_TRY(copy_property(*staged, &checkpoint->properties[i]));
     for (int i = 0; i < ot_dict_count(dict); i++)
         OT_TRY(add_given_property(*staged, dict, ot_dict_name(dict, i)));
     return OT_OK;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of a trainer by names, over ranks: that of its session, with where the trainer stands.
+#include <inttypes.h>
+
+#include "onnxtrain/trainer_shards.h"
 #include "trainer/state.h"
 
 // What a trainer adds to what its session goes on with.
@@ -8,6 +11,7 @@ typedef struct trainer_own {
     ot__scale_position scale; // given
     bool has_step, has_update;
     int64_t step, optimization_step;
+    bool is_of_trainer; // what is given, or of a session alone
 } trainer_own;
 
 static ot_status fill_trainer_own(void *context, ot_dict *to)
@@ -34,14 +38,22 @@ static ot_status read_own_count(const ot_dict *from, const char *name, bool *has
                : ot__error(OT_ERR_INVALID, "%s of the state is %" PRId64, name, *out);
 }
 
+// Of a session alone: its train steps and updates.
+static ot_status read_counts(trainer_own *own, const ot_dict *from)
+{
+    own->is_of_trainer = ot__dict_has(from, OT_KEY_SHARDS_STEP);
+    OT_TRY(read_own_count(from, own->is_of_trainer ? OT_KEY_SHARDS_STEP : OT_KEY_COUNTER,
+                          &own->has_step, &own->step));
+    return read_own_count(from, own->is_of_trainer ? OT_KEY_OPTIMIZATION_STEP : OT_KEY_TRAIN_STEP,
+                          &own->has_update, &own->optimization_step);
+}
+
 static ot_status check_trainer_own(void *context, const ot_dict *from)
 {
     trainer_own *own = context;
     bool has_stable;
 
-    OT_TRY(read_own_count(from, OT_KEY_SHARDS_STEP, &own->has_step, &own->step));
-    OT_TRY(
-        read_own_count(from, OT_KEY_OPTIMIZATION_STEP, &own->has_update, &own->optimization_step));
+    OT_TRY(read_counts(own, from));
     own->scale.is_there = ot__dict_has(from, OT_KEY_LOSS_SCALE);
     if (!own->scale.is_there)
         return OT_OK;
@@ -117,4 +129,70 @@ ot_status ot_trainer_check_shards(ot_trainer *trainer, unsigned sections, const 
                                   const ot_state_dict_options *options, ot_shards_report **report)
 {
     return set_trainer_shards(trainer, sections, state, options, true, report);
+}
+
+// ---- as checkpoint directories ----
+
+static ot_status check_no_accumulation(const ot_trainer *trainer)
+{
+    return trainer->n_accumulated == 0
+               ? OT_OK
+               : ot__error(OT_ERR_STATE,
+                           "the trainer is in an accumulation of %" PRId64
+                           " micro-batches, whose gradients a checkpoint directory does not have",
+                           trainer->n_accumulated);
+}
+
+static ot_status save_trainer_shards(ot_trainer *trainer, ot_status given, ot_shards_job *job,
+                                     const char *path, const ot_shards_save_options *options)
+{
+    trainer_own own = {.trainer = trainer};
+    const ot__state_owner owner = owner_of(&own);
+    ot_status st = given;
+
+    OT_THEN(st, check_no_accumulation(trainer));
+    return ot__session_save_shards(trainer->session, st, &owner, job, path, options);
+}
+
+ot_status ot_trainer_save_shards(ot_trainer *trainer, const char *path,
+                                 const ot_shards_save_options *options)
+{
+    OT_TRY(ot__trainer_enter(trainer));
+    return ot__trainer_leave(trainer, save_trainer_shards(trainer, OT_OK, NULL, path, options));
+}
+
+ot_status ot_trainer_save_shards_async(ot_trainer *trainer, ot_shards_job *job, const char *path,
+                                       const ot_shards_save_options *options)
+{
+    OT_TRY(ot__trainer_enter(trainer));
+    return ot__trainer_leave(trainer,
+                             save_trainer_shards(trainer, OT_GIVEN(job), job, path, options));
+}
+
+// The training loop keeps the loss scale as a property.
+static ot_status resume_from_properties(const trainer_own *own)
+{
+    ot_trainer *trainer = own->trainer;
+
+    if (own->is_of_trainer)
+        return OT_OK;
+    OT_TRY(ot__trainer_resume(trainer));
+    trainer->info.step = own->step;
+    trainer->phase = 0;
+    return OT_OK;
+}
+
+static ot_status load_trainer_directory(ot_trainer *trainer, const char *path)
+{
+    trainer_own own = {.trainer = trainer};
+    const ot__state_owner owner = owner_of(&own);
+
+    OT_TRY(ot__session_load_shards(trainer->session, OT_OK, &owner, path));
+    return ot__session_agree(trainer->session, resume_from_properties(&own), "load_shards");
+}
+
+ot_status ot_trainer_load_shards(ot_trainer *trainer, const char *path)
+{
+    OT_TRY(ot__trainer_enter(trainer));
+    return ot__trainer_leave(trainer, load_trainer_directory(trainer, path));
 }

@@ -1,65 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trainers over ranks, by their options. Ranks are threads.
-#include "trainer_fixture.h"
+#include "trainer_ranks_fixture.h"
 
 #include <math.h>
 
-#include "unit/base/temporary_folder.h"
-#include "unit/dist/ranks.h"
-
 enum { N_RANKS = 2, N_STEPS = 3 };
-static const double learning_rate = 0.25;
-
-static ot_trainer_options of_replicas(int64_t n)
-{
-    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
-
-    options.world_size = n;
-    options.allreduce_post_accumulation = 1;
-    return options;
-}
-
-// `comm` NULL: it gets no communicator.
-static ot_status make_by(const char *rule, const ot_model *model, ot_comm *comm,
-                         ot_trainer_options *options, ot_trainer **out)
-{
-    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
-    ot_parallel_options parallel = OT_PARALLEL_OPTIONS_INIT;
-    ot_session_options session = OT_SESSION_OPTIONS_INIT;
-
-    parallel.comm = comm;
-    session.parallel = &parallel;
-    session.n_threads = 1;
-    options->session = &session;
-    optimizer.name = rule;
-    optimizer.lr = learning_rate;
-    return ot_trainer_create(model, &linear_description, &optimizer, options, out);
-}
-
-static ot_status make(const ot_model *model, ot_comm *comm, ot_trainer_options *options,
-                      ot_trainer **out)
-{
-    return make_by("SGDOptimizerV2", model, comm, options, out);
-}
 
 // ---- training ----
-
-static ot_status step_of_rank(ot_trainer *trainer, int64_t seed)
-{
-    float x[N_ROWS * N_IN], t[N_ROWS];
-    ot_tensor *outputs[2] = {NULL, NULL}, *inputs[2] = {NULL, NULL};
-    ot_status st;
-
-    batch_of(seed, x, t);
-    st = ot_tensor_wrap(OT_F32, &OT_SHAPE(N_ROWS), t, sizeof t, &inputs[0]);
-    OT_THEN(st, ot_tensor_wrap(OT_F32, &OT_SHAPE(N_ROWS, N_IN), x, sizeof x, &inputs[1]));
-    OT_THEN(st, ot_trainer_train_step(trainer, (const ot_tensor *const *)inputs, 2, outputs, 2));
-    for (int i = 0; i < 2; i++) {
-        ot_tensor_destroy(inputs[i]);
-        ot_tensor_destroy(outputs[i]);
-    }
-    return st;
-}
 
 typedef struct training {
     const ot_model *model;
@@ -161,99 +108,6 @@ static void before_the_first_update_moments_are_whole(void **state)
 
     (void)state;
     run_ranks(N_RANKS, give_and_take, model);
-    ot_model_destroy(model);
-}
-
-// ---- whole states, at any time ----
-
-typedef struct going_back {
-    const ot_model *model;
-    const char *path;
-    int64_t stage;
-} going_back;
-
-static void read_moments(ot_trainer *trainer, float found[2 * (N_IN + 1)])
-{
-    ot_dict *state = NULL, *in = NULL, *of = NULL;
-    const ot_tensor *t = NULL;
-
-    RANK_MUST(ot_trainer_get_state(trainer, OT_STATE_ALL, &state));
-    RANK_MUST(ot_dict_get_dict(state, "optimizer", &in));
-    RANK_MUST(ot_dict_get_dict(in, "w", &of));
-    RANK_MUST(ot_dict_get_tensor(of, "Moment_1", &t));
-    memcpy(found, t->data, N_IN * sizeof *found);
-    RANK_MUST(ot_dict_get_dict(in, "b", &of));
-    RANK_MUST(ot_dict_get_tensor(of, "Moment_1", &t));
-    memcpy(found + N_IN, t->data, sizeof *found);
-    RANK_MUST(ot_dict_get_dict(state, "model", &in));
-    RANK_MUST(ot_dict_get_dict(in, "full_precision", &in));
-    RANK_MUST(ot_dict_get_tensor(in, "w", &t));
-    memcpy(found + N_IN + 1, t->data, N_IN * sizeof *found);
-    RANK_MUST(ot_dict_get_tensor(in, "b", &t));
-    memcpy(found + 2 * N_IN + 1, t->data, sizeof *found);
-    ot_dict_destroy(state);
-}
-
-static void check_same(ot_trainer *trainer, const float expected[2 * (N_IN + 1)])
-{
-    float found[2 * (N_IN + 1)] = {0};
-
-    read_moments(trainer, found);
-    for (int i = 0; i < 2 * (N_IN + 1); i++)
-        RANK_CHECK(memcmp(&found[i], &expected[i], sizeof found[i]) == 0,
-                   "number %d is %g, expected %g", i, (double)found[i], (double)expected[i]);
-}
-
-static void go_back(ot_comm *comm, void *context)
-{
-    const going_back *g = context;
-    const int rank = ot_comm_rank(comm);
-    ot_trainer_options options = of_replicas(N_RANKS);
-    ot_save_options how = OT_SAVE_OPTIONS_INIT;
-    float then[2 * (N_IN + 1)] = {0}, later[2 * (N_IN + 1)] = {0};
-    ot_trainer *trainer = NULL;
-    ot_dict *state = NULL;
-    ot_status st;
-
-    options.zero_stage = g->stage;
-    how.format = OT_FORMAT_HDF5;
-    RANK_MUST(make_by("AdamOptimizer", g->model, comm, &options, &trainer));
-    if (trainer == NULL)
-        return;
-    RANK_MUST(step_of_rank(trainer, rank));
-    RANK_MUST(ot_trainer_get_state(trainer, OT_STATE_ALL, &state));
-    read_moments(trainer, then);
-    if (g->stage > 0 || rank == 0)
-        RANK_MUST(ot_trainer_save(trainer, g->path, &how));
-    RANK_MUST(ot_comm_barrier(comm));
-    RANK_MUST(step_of_rank(trainer, N_RANKS + rank));
-    read_moments(trainer, later);
-    for (int i = 0; i < 2; i++) {
-        RANK_MUST(i == 0 ? ot_trainer_set_state(trainer, state, OT_STRICTNESS_ALL)
-                         : ot_trainer_load(trainer, &g->path, 1, OT_STRICTNESS_ALL, NULL));
-        check_same(trainer, then);
-        RANK_MUST(step_of_rank(trainer, N_RANKS + rank));
-        check_same(trainer, later);
-    }
-    if (g->stage > 0) {
-        st = ot_trainer_set_state(trainer, rank == 1 ? NULL : state, OT_STRICTNESS_ALL);
-        RANK_CHECK(st == OT_ERR_INVALID, "%s: %s", ot_status_name(st), ot_error_message());
-        check_same(trainer, later);
-    }
-    ot_dict_destroy(state);
-    ot_trainer_destroy(trainer);
-}
-
-static void whole_states_are_taken_at_any_time(void **state)
-{
-    ot_model *model = linear_model();
-
-    for (int64_t stage = 0; stage <= 3; stage++) {
-        going_back g = {.model = model, .stage = stage, .path = in_folder(state, "state.h5")};
-
-        (void)remove(g.path);
-        run_ranks(N_RANKS, go_back, &g);
-    }
     ot_model_destroy(model);
 }
 
@@ -502,8 +356,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(updates_are_those_of_the_batches_of_all_ranks),
         cmocka_unit_test(before_the_first_update_moments_are_whole),
-        cmocka_unit_test_setup_teardown(whole_states_are_taken_at_any_time, temporary_folder_make,
-                                        temporary_folder_remove),
         cmocka_unit_test(all_ranks_skip_what_is_not_finite_on_one),
         cmocka_unit_test(a_function_that_fails_on_one_rank_fails_on_all),
         cmocka_unit_test(what_does_not_fit_the_communicator_is_refused_on_all_ranks),

@@ -96,12 +96,95 @@ static void counts_that_are_none_are_refused(void **state)
     ot_trainer_destroy(same);
 }
 
+// ---- checkpoint directories ----
+
+// What trainers, and sessions, write trainers go on from, and the other way round.
+static void a_trainer_goes_on_from_a_directory(void **state)
+{
+    const char *path = in_folder(state, "directory");
+    ot_shards_save_options options = OT_SHARDS_SAVE_OPTIONS_INIT;
+    ot_trainer *from = trained("AdamOptimizer", 4);
+    ot_shards_job *job;
+
+    options.replaces = 1;
+    need(ot_shards_job_create(&job));
+    for (int i = 0; i < 3; i++) {
+        ot_trainer *to = trained("AdamOptimizer", 1);
+
+        if (i == 0)
+            need(ot_trainer_save_shards(from, path, &options));
+        if (i == 1)
+            need(ot_trainer_save_shards_async(from, job, path, &options));
+        if (i == 2)
+            need(ot_session_save_shards(ot_trainer_session(from), path, &options));
+        need(ot_shards_job_wait(job));
+        need(ot_trainer_load_shards(to, path));
+        assert_same_shards(from, to);
+        dropout_step(from, i, 1);
+        dropout_step(to, i, 1);
+        assert_same_shards(from, to);
+        ot_trainer_destroy(to);
+    }
+    ot_shards_job_destroy(job);
+    ot_trainer_destroy(from);
+}
+
+// The loss scale comes along.
+static void a_loss_scale_goes_on_from_a_directory(void **state)
+{
+    const ot_optimizer_options rule = dropout_rule("AdamOptimizer");
+    ot_step_info one = OT_STEP_INFO_INIT, other = OT_STEP_INFO_INIT;
+    ot_trainer *trainers[2];
+
+    for (int i = 0; i < 2; i++)
+        trainers[i] = dropout_trainer_on(dropout_model(), &rule, OT_PRECISION_F16, 1);
+    for (int i = 0; i < 3; i++)
+        dropout_step(trainers[0], i, 1);
+    need(ot_trainer_save_shards(trainers[0], in_folder(state, "directory"), NULL));
+    need(ot_trainer_load_shards(trainers[1], in_folder(state, "directory")));
+    for (int i = 0; i < 2; i++)
+        dropout_step(trainers[i], 7, 1);
+    need(ot_trainer_info(trainers[0], &one));
+    need(ot_trainer_info(trainers[1], &other));
+    assert_true(memcmp(&one.loss_scale, &other.loss_scale, sizeof one.loss_scale) == 0);
+    assert_same_shards(trainers[0], trainers[1]);
+    ot_trainer_destroy(trainers[0]);
+    ot_trainer_destroy(trainers[1]);
+}
+
+static void a_directory_says_whose_function_takes_it(void **state)
+{
+    ot_trainer *trainer = trained("AdamOptimizer", 2), *same = trained("AdamOptimizer", 2);
+    const char *path = in_folder(state, "directory");
+    ot_trainer *between = dropout_trainer("AdamOptimizer", 2);
+
+    need(ot_trainer_save_shards(trainer, path, NULL));
+    assert_int_equal(ot_session_load_shards(ot_trainer_session(trainer), path), OT_ERR_STATE);
+    assert_string_equal(ot_error_message(), "the session belongs to a trainer, whose state "
+                                            "ot_trainer_load_shards() takes over");
+    assert_int_equal(ot_trainer_load_shards(trainer, in_folder(state, "none")), OT_ERR_NOT_FOUND);
+    assert_same_shards(trainer, same);
+    dropout_step(between, 1, 1);
+    assert_int_equal(ot_trainer_save_shards(between, in_folder(state, "between"), NULL),
+                     OT_ERR_STATE);
+    assert_non_null(strstr(ot_error_message(), "in an accumulation of 1 micro-batches"));
+    ot_trainer_destroy(trainer);
+    ot_trainer_destroy(same);
+    ot_trainer_destroy(between);
+}
+
+#define FOLDER_TEST(test)                                                                          \
+    cmocka_unit_test_setup_teardown(test, temporary_folder_make, temporary_folder_remove)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trainer_goes_on_where_another_was),
         cmocka_unit_test(the_session_of_a_trainer_is_set_by_the_trainer),
         cmocka_unit_test(counts_that_are_none_are_refused),
+        FOLDER_TEST(a_trainer_goes_on_from_a_directory),
+        FOLDER_TEST(a_loss_scale_goes_on_from_a_directory),
+        FOLDER_TEST(a_directory_says_whose_function_takes_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
