@@ -283,9 +283,10 @@ ot_status ot__optimizer_ready(ot_session *session, bool is_switch)
     return st;
 }
 
+// With zero the first update makes them, which comes after the cut where steps are cut.
 ot_status ot__session_make_slots(ot_session *session)
 {
-    return ot__session_has_optimizer(session) && ot__ranks_cut_later(session)
+    return ot__session_has_optimizer(session) && ot__session_is_cut(session)
                ? ot__optimizer_ready(session, false)
                : OT_OK;
 }

@@ -213,6 +213,12 @@ ot_status ot__ranks_end_step(ot_session *session, ot_status st)
     return st;
 }
 
+void ot__ranks_forget_sums(ot_session *session)
+{
+    if (session->ranks != NULL)
+        session->ranks->is_reduced = session->ranks->is_mean = false;
+}
+
 void ot__ranks_give_up(ot_session *session)
 {
     struct ot__ranks *ranks = session->ranks;

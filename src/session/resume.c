@@ -234,8 +234,10 @@ int64_t ot__session_resume_accumulation(ot_session *session)
 {
     const int64_t n = session->checkpoint->n_accumulated;
 
-    if (n > 0)
+    if (n > 0) {
         ot__undo_resume(session, n);
+        ot__ranks_forget_sums(session);
+    }
     return n;
 }
 

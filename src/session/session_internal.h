@@ -225,6 +225,8 @@ ot_status ot__ranks_join(const ot_parallel_options *options, ot_session *session
 void ot__ranks_deinit(ot_session *session);
 // Gradients are cut over ranks: made when they are cut, and summed in every step.
 bool ot__ranks_cut_gradients(const ot_session *session);
+// Gradients have been given: they are not the sums over ranks that were there.
+void ot__ranks_forget_sums(ot_session *session);
 // What the optimizer keeps is still to be cut over ranks.
 bool ot__ranks_cut_later(const ot_session *session);
 

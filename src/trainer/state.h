@@ -57,8 +57,9 @@ typedef struct ot__state_source {
     ot_checkpoint *checkpoint; // row-major
     const char *optimizer;     // whose moments those of the checkpoint are; NULL: unknown
     ot__trainer_position position;
-    ot_dict *whole; // a state dict with what is cut over ranks; NULL: nothing is
-    bool is_view;   // tensors are not copied
+    ot_dict *whole;     // a state dict with what is cut over ranks; NULL: nothing is
+    ot_dict *gradients; // of all ranks; NULL: those of the checkpoint
+    bool is_view;       // tensors are not copied
 } ot__state_source;
 
 // trainer_state.c

@@ -394,8 +394,15 @@ static ot_status compare_with_own(const ot_trainer *trainer, const ot__state_sou
     OT_THEN(st, check_trainer_state(trainer, own, state, strictness, out));
     ot_dict_destroy(own);
     OT_THEN(st, ot__constants_make(trainer, out->parameters, &out->constants));
-    OT_THEN(st, ot__pending_cut(trainer, out));
     return st;
+}
+
+// Gradients are given to those who have shares of them, before the first train step too.
+static ot_status make_own_parts(const ot_trainer *trainer, ot__pending *out)
+{
+    if (out->position.n_accumulated > 0)
+        OT_TRY(ot__session_cut_gradients(trainer->session));
+    return agree_if_cut(trainer, ot__pending_cut(trainer, out));
 }
 
 ot_status ot__pending_make(ot_trainer *trainer, ot_status given, const ot_dict *state,
@@ -410,6 +417,7 @@ ot_status ot__pending_make(ot_trainer *trainer, ot_status given, const ot_dict *
     OT_TRY(ot__state_of_trainer(trainer, true, &source));
     st = agree_if_cut(trainer, compare_with_own(trainer, &source, state, strictness, out));
     ot__state_source_end(&source);
+    OT_THEN(st, make_own_parts(trainer, out));
     return st;
 }
 

@@ -49,6 +49,11 @@ static const ot_tensor *whole_slot(const ot__state_source *source, const ot__par
     return ot__state_tensor(ot__state_dict(slots, p->name), key);
 }
 
+static const ot_tensor *whole_gradient(const ot__state_source *source, const ot__parameter *p)
+{
+    return source->gradients == NULL ? p->gradient : ot__state_tensor(source->gradients, p->name);
+}
+
 // Counters of a state say which update comes next.
 static ot_status add_count(ot_dict *dict, const char *name, int64_t n_done)
 {
@@ -242,7 +247,7 @@ static ot_status add_gradients(const ot__state_source *source, ot_dict *own)
         const ot__parameter *p = source->checkpoint->parameters[i];
 
         if (p->trainable && p->gradient != NULL)
-            OT_TRY(add_tensor(source, dict, p->name, p->gradient));
+            OT_TRY(add_tensor(source, dict, p->name, whole_gradient(source, p)));
     }
     return OT_OK;
 }
@@ -322,12 +327,19 @@ static ot_status gather_state(const ot_trainer *trainer, ot_dict **out)
 ot_status ot__state_of_trainer(ot_trainer *trainer, bool is_view, ot__state_source *out)
 {
     ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
-    ot_dict *whole;
+    ot_dict *whole, *gradients = NULL;
 
     *out = (ot__state_source){0};
     if (checkpoint->is_nominal)
         return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
     OT_TRY(gather_state(trainer, &whole));
+    if (ot__session_is_cut(trainer->session) && trainer->n_accumulated > 0) {
+        const ot_status st = ot__session_gather_gradients(trainer->session, &gradients);
+
+        if (st != OT_OK)
+            ot_dict_destroy(whole);
+        OT_TRY(st);
+    }
     for (int i = 0; i < checkpoint->n_parameters; i++)
         ot__ckpt_unpack(checkpoint, checkpoint->parameters[i]);
     *out = (ot__state_source){
@@ -341,6 +353,7 @@ ot_status ot__state_of_trainer(ot_trainer *trainer, bool is_view, ot__state_sour
                      .phase = trainer->phase,
                      .n_accumulated = trainer->n_accumulated},
         .whole = whole,
+        .gradients = gradients,
         .is_view = is_view,
     };
     return OT_OK;
@@ -349,7 +362,8 @@ ot_status ot__state_of_trainer(ot_trainer *trainer, bool is_view, ot__state_sour
 void ot__state_source_end(ot__state_source *source)
 {
     ot_dict_destroy(source->whole);
-    source->whole = NULL;
+    ot_dict_destroy(source->gradients);
+    source->whole = source->gradients = NULL;
 }
 
 static ot_status get_trainer_state(ot_trainer *trainer, unsigned sections, ot_dict **out)
@@ -362,7 +376,7 @@ static ot_status get_trainer_state(ot_trainer *trainer, unsigned sections, ot_di
         return ot__error(OT_ERR_INVALID, "sections 0x%x of a state, known are 0x%x", sections,
                          known);
     OT_TRY(ot__state_of_trainer(trainer, (sections & OT_STATE_VIEW) != 0, &source));
-    source.is_view = source.is_view && source.whole == NULL; // which is not the trainer's
+    source.is_view = source.is_view && source.whole == NULL && source.gradients == NULL;
     st = ot__state_make(&source, sections, out);
     ot__state_source_end(&source);
     return st;

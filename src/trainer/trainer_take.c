@@ -21,6 +21,22 @@ static ot_status add_own_part(const ot_checkpoint *checkpoint, ot__pending *pend
     return OT_OK;
 }
 
+static ot_status cut_gradient(const ot_session *session, ot__pending *pending,
+                              const ot__parameter *p)
+{
+    const ot_tensor *whole = ot__state_tensor(pending->gradients, p->name);
+    ot__own_part part = {.to = p->gradient};
+
+    if (pending->position.n_accumulated == 0 || !ot__session_has_cut_gradients(session) ||
+        p->gradient == NULL || whole == NULL)
+        return OT_OK;
+    OT_TRY(ot__made(ot__grow(&pending->parts, &pending->parts_capacity, pending->n_parts,
+                             sizeof *pending->parts)));
+    OT_TRY(ot__session_part_of_gradient(session, p, whole, &part.from));
+    pending->parts[pending->n_parts++] = part;
+    return OT_OK;
+}
+
 static ot_status cut_parameter(const ot_checkpoint *checkpoint, ot__pending *pending,
                                const ot__parameter *p)
 {
@@ -34,11 +50,6 @@ static ot_status cut_parameter(const ot_checkpoint *checkpoint, ot__pending *pen
     for (int k = 0; k < OT_SLOT_MOMENTS; k++)
         OT_TRY(add_own_part(checkpoint, pending, p->slots[k], p->state_sharding,
                             ot__state_tensor(moments, ot__moment_keys[k])));
-    if (pending->position.n_accumulated > 0 && ot__parameter_check_whole(p, true) != OT_OK)
-        return ot__error(OT_ERR_UNSUPPORTED,
-                         "the state is in an accumulation of %" PRId64
-                         " micro-batches, and gradients are cut over ranks (zero 2 and 3)",
-                         pending->position.n_accumulated);
     return OT_OK;
 }
 
@@ -46,8 +57,10 @@ ot_status ot__pending_cut(const ot_trainer *trainer, ot__pending *pending)
 {
     const ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
 
-    for (int i = 0; i < checkpoint->n_parameters; i++)
+    for (int i = 0; i < checkpoint->n_parameters; i++) {
         OT_TRY(cut_parameter(checkpoint, pending, checkpoint->parameters[i]));
+        OT_TRY(cut_gradient(trainer->session, pending, checkpoint->parameters[i]));
+    }
     return OT_OK;
 }
 
@@ -97,7 +110,8 @@ static void take_parameter(const ot__pending *pending, ot__parameter *p)
     take_tensor(pending, p->value, p->value_sharding, value);
     take_tensor(pending, p->slots[OT_SLOT_AVERAGE], p->state_sharding,
                 average != NULL ? average : value);
-    if (pending->position.n_accumulated > 0)
+    if (pending->position.n_accumulated > 0 &&
+        !ot__session_has_cut_gradients(pending->trainer->session))
         take_tensor(pending, p->gradient, NULL, ot__state_tensor(pending->gradients, p->name));
 }
 
