@@ -4,6 +4,8 @@
 
 #include "session/set_shards.h"
 
+enum { NOT_GIVEN = -1 }; // of a number of updates
+
 // Where a value is, and what it is called in reports: "state.<name>.<slot>".
 typedef struct place_given {
     const ot_dict *from; // NULL: it is not given
@@ -69,7 +71,7 @@ static ot_status check_given_step(optimizer_check *c, int i_parameter, const ot_
     double number;
 
     OT_TRY(find_given(c, name->name, OT_KEY_SLOT_STEP, at));
-    *to = 0;
+    *to = at->from == NULL ? NOT_GIVEN : 0;
     if (at->from == NULL)
         return ot__report_add(c->pending->report, category_of_slot(c), OT_STATE_OPTIMIZER,
                               at->label.data, "");
@@ -80,7 +82,8 @@ static ot_status check_given_step(optimizer_check *c, int i_parameter, const ot_
     return OT_OK;
 }
 
-// A model with one counter has all parameters updated equally often.
+// A model with one counter has all parameters updated equally often, also those whose counter is
+// not given; others begin anew.
 static ot_status check_one_counter(optimizer_check *c)
 {
     const ot__pending_state *pending = c->pending;
@@ -88,7 +91,8 @@ static ot_status check_one_counter(optimizer_check *c)
     int first = -1;
 
     for (int i = 0; i < o->n_parameters && o->n_steps == 1; i++) {
-        if (ot__state_name_of(pending->call, o->parameters[i]) == NULL)
+        if (pending->updates[i] == NOT_GIVEN ||
+            ot__state_name_of(pending->call, o->parameters[i]) == NULL)
             continue;
         if (first >= 0 && pending->updates[i] != pending->updates[first]) {
             c->pending->is_refused = true;
@@ -99,6 +103,9 @@ static ot_status check_one_counter(optimizer_check *c)
         }
         first = first < 0 ? i : first;
     }
+    for (int i = 0; i < o->n_parameters; i++)
+        if (pending->updates[i] == NOT_GIVEN)
+            pending->updates[i] = first >= 0 ? pending->updates[first] : 0;
     if (first >= 0)
         c->pending->step = pending->updates[first];
     return OT_OK;

@@ -111,18 +111,27 @@ static bool is_empty_group(ot_dict *group)
            ot__dict_has(group, OT_KEY_LR);
 }
 
-// A group without parameters is the one at the same place.
-static void match_empty(group_check *c)
+// A group without parameters is the one at the same place, where there are as many; else it stays.
+static ot_status match_empty(group_check *c)
 {
     for (int g = 0; g < c->optimizer->n_groups; g++) {
         bool has_members = false;
 
         for (int i = 0; i < c->optimizer->n_parameters && !has_members; i++)
             has_members = ot__group_of(c->optimizer, i) == g;
-        if (!has_members && ot_dict_count(c->list) == c->optimizer->n_groups &&
-            is_empty_group(given_group(c, g)))
+        if (has_members)
+            continue;
+        if (ot_dict_count(c->list) == c->optimizer->n_groups && is_empty_group(given_group(c, g))) {
             c->given[g] = given_group(c, g);
+        } else {
+            char name[32];
+
+            snprintf(name, sizeof name, OT_KEY_GROUPS ".%d", g);
+            OT_TRY(ot__report_add(c->report, OT_REPORT_GROUP, OT_STATE_OPTIMIZER, name,
+                                  "has no parameters, and is not in the state: it stays"));
+        }
     }
+    return OT_OK;
 }
 
 // ---- numbers ----
@@ -350,8 +359,7 @@ ot_status ot__groups_check(const ot__state_call *call, ot_dict *list, ot_shards_
     OT_THEN(st, index_groups(&c));
     for (int i = 0; i < o->n_parameters && st == OT_OK; i++)
         st = match_member(&c, i, ot__group_of(o, i));
-    if (st == OT_OK)
-        match_empty(&c);
+    OT_THEN(st, match_empty(&c));
     OT_THEN(st, take_numbers(&c));
     for (int g = 0; g < o->n_groups && st == OT_OK; g++)
         st = keep_custom(&c, g);

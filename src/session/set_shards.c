@@ -225,21 +225,6 @@ static ot_status take_pending(ot__pending_state *pending)
 
 // ---- from rank 0 ----
 
-static ot_status spread_bytes(ot_comm *comm, ot__buf *bytes, const char *what)
-{
-    uint64_t n = bytes->length;
-    ot_status st = OT_OK;
-
-    OT_TRY(ot__comm_spread(comm, OT_TAG_BROADCAST, 0, &n, sizeof n, what));
-    if (ot_comm_rank(comm) != 0) {
-        bytes->data = n > SIZE_MAX - 1 ? NULL : ot__alloc((size_t)n + 1);
-        st = ot__made(bytes->data != NULL);
-        bytes->length = (size_t)n;
-    }
-    OT_TRY(ot__comm_agree_on(comm, st, what, NULL, 0));
-    return ot__comm_spread(comm, OT_TAG_BROADCAST, 0, bytes->data, bytes->length, what);
-}
-
 // On the other ranks what rank 0 has, but for the elements of tensors.
 static ot_status spread_state(const ot__state_call *call, const ot_dict *state, ot_dict **out)
 {
@@ -252,7 +237,7 @@ static ot_status spread_state(const ot__state_call *call, const ot_dict *state, 
     if (ot_comm_rank(comm) == 0)
         OT_THEN(st, ot__dict_pack(state, &bytes));
     st = ot__comm_agree_on(comm, st, call->what, NULL, 0);
-    OT_THEN(st, spread_bytes(comm, &bytes, call->what));
+    OT_THEN(st, ot__state_spread(comm, 0, &bytes, call->what));
     if (st == OT_OK && ot_comm_rank(comm) != 0)
         st = ot__dict_unpack(bytes.data, out);
     ot__buf_deinit(&bytes);
@@ -303,10 +288,10 @@ static ot_status set_checked_state(ot__state_call *call, const ot_dict *state, b
 {
     ot__pending_state pending = {.call = call, .report = report, .step = -1};
     ot_dict *received = NULL;
-    ot_status st;
+    ot_status st = check_given_state(&pending, state, &received);
+    const ot_status joined = ot__reports_join(call, report);
 
-    st = check_given_state(&pending, state, &received);
-    st = ot__state_agree(call, st);
+    st = ot__state_agree(call, st == OT_OK ? joined : st);
     if (st == OT_OK && !is_check)
         st = take_pending(&pending);
     end_pending(&pending);

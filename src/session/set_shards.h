@@ -45,6 +45,11 @@ ot_status ot__pending_add(ot__pending_state *pending, unsigned section, const ch
 // None is given: it begins anew.
 ot_status ot__pending_add_fresh(ot__pending_state *pending, const ot__pending_tensor *tensor,
                                 bool is_average);
+// join_reports.c. Collective where there are ranks: a report has what that of any rank has, in the
+// order of the ranks.
+ot_status ot__reports_join(const ot__state_call *call, ot_shards_report *report);
+// Collective: all have the bytes of the root.
+ot_status ot__state_spread(ot_comm *comm, int root, ot__buf *bytes, const char *what);
 // check_verdict.c: what the strictness makes of the report.
 ot_status ot__pending_verdict(const ot__pending_state *pending);
 

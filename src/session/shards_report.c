@@ -9,11 +9,13 @@ typedef struct finding {
     unsigned section;
 } finding;
 
+typedef struct findings {
+    finding *items;
+    int n, capacity;
+} findings;
+
 struct ot_shards_report {
-    struct {
-        finding *items;
-        int n, capacity;
-    } of[OT_REPORT_CATEGORIES];
+    findings of[OT_REPORT_CATEGORIES];
 };
 
 ot_status ot__report_create(ot_shards_report **out)
@@ -40,6 +42,16 @@ ot_status ot__report_add(ot_shards_report *report, ot_report_category category, 
     }
     report->of[category].items[report->of[category].n++] = added;
     return OT_OK;
+}
+
+void ot__reports_exchange(ot_shards_report *a, ot_shards_report *b)
+{
+    for (int c = 0; c < OT_REPORT_CATEGORIES; c++) {
+        const findings own = a->of[c];
+
+        a->of[c] = b->of[c];
+        b->of[c] = own;
+    }
 }
 
 static const finding *find_finding(const ot_shards_report *report, ot_report_category category,

@@ -108,15 +108,18 @@ static void the_flat_form_repeats_a_groups_numbers_for_each_member(void **state)
 static void a_state_before_the_first_step_is_zeros(void **state)
 {
     fixture *f = *state;
-    ot_dict *dict;
+    ot_dict *dict, *own;
     picture before, after;
     const ot_tensor *moment;
 
     make_trained(f, mlp_adamw_text, 0);
     before = take_picture(f);
+    own = state_of(f, OT_STATE_OWN, NULL); // seed, counter and the like
     dict = state_of(f, ALL_SECTIONS, NULL);
     after = take_picture(f);
     assert_same_picture(&before, &after);
+    assert_true(ot__dict_same(dict, "train", own, "train"));
+    ot_dict_destroy(own);
     moment = tensor_in(dict, "optim/state/fc1.weight", "exp_avg_sq");
     for (int64_t i = 0; i < ot_tensor_count(moment); i++)
         assert_true(fabs((double)((float *)moment->data)[i]) <= 0);

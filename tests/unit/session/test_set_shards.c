@@ -103,116 +103,7 @@ static void a_view_of_a_session_can_be_set_into_itself(void **state)
     ot_dict_destroy(dict);
 }
 
-// ---- strictness ----
-
-// Without fc1.bias and one of its slots, with a name too many, one of another shape.
-static ot_dict *crooked_state(fixture *f, bool has_missing, bool has_more, bool has_shape,
-                              bool has_dtype)
-{
-    ot_dict *dict = state_of(f, OT_STATE_MODEL | OT_STATE_OPTIMIZER, NULL);
-    ot_tensor *t;
-
-    if (has_missing) {
-        must(ot_dict_remove(inside(dict, "model"), "fc1.bias"));
-        must(ot_dict_remove(inside(dict, "optim/state/fc2.bias"), "exp_avg"));
-    }
-    must(ot_tensor_create(OT_F32, &OT_SHAPE(3), &t));
-    if (has_more) {
-        must(ot_dict_set_tensor(inside(dict, "model"), "extra", t));
-        must(ot_dict_set_tensor(inside(dict, "optim/state/fc2.weight"), "max_exp_avg_sq", t));
-    }
-    if (has_shape)
-        must(ot_dict_set_tensor(inside(dict, "model"), "fc2.bias", t));
-    ot_tensor_destroy(t);
-    must(ot_tensor_create(OT_F64, &OT_SHAPE(IN, HIDDEN), &t));
-    if (has_dtype)
-        must(ot_dict_set_tensor(inside(dict, "model"), "fc1.weight", t));
-    ot_tensor_destroy(t);
-    return dict;
-}
-
-typedef struct strict_case {
-    bool missing, more, shape, dtype;
-    ot_status expected[4]; // by ot_strictness
-    const char *message;
-} strict_case;
-
-// Every cell of DS 18.7; a missing slot belongs to the first column with ALL alone.
-static const strict_case strict_cases[] = {
-    {true, false, false, false, {OT_ERR_NOT_FOUND, OT_OK, OT_ERR_NOT_FOUND, OT_OK}, "'fc1.bias'"},
-    {false, true, false, false, {OT_ERR_INVALID, OT_OK, OT_ERR_INVALID, OT_OK}, "'extra'"},
-    {false,
-     false,
-     true,
-     false,
-     {OT_ERR_INVALID, OT_ERR_INVALID, OT_ERR_INVALID, OT_OK},
-     "'fc2.bias' is f32[3], expected f32[2]"},
-    {false,
-     false,
-     false,
-     true,
-     {OT_ERR_INVALID, OT_ERR_INVALID, OT_ERR_INVALID, OT_OK},
-     "'fc1.weight' is f64[3,4], expected f32[3,4]"},
-};
-
-static void every_strictness_takes_what_it_says(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < OT_COUNT(strict_cases); i++)
-        for (int s = OT_STRICTNESS_ALL; s <= OT_STRICTNESS_NONE; s++) {
-            const strict_case *c = &strict_cases[i];
-            fixture f = {0}, other = {0};
-            picture before, after;
-            ot_shards_report *report;
-            ot_dict *dict;
-
-            make_trained(&other, mlp_adamw_text, 2);
-            make_trained(&f, mlp_adamw_text, 1);
-            dict = crooked_state(&other, c->missing, c->more, c->shape, c->dtype);
-            before = take_picture(&f);
-            must_be(set(&f, OT_STATE_MODEL | OT_STATE_OPTIMIZER, dict, (ot_strictness)s, &report),
-                    c->expected[s], c->message);
-            after = take_picture(&f);
-            if (c->expected[s] != OT_OK)
-                assert_same_picture(&before, &after);
-            else
-                assert_memory_not_equal(before.bytes, after.bytes, before.n);
-            assert_non_null(report);
-            ot_shards_report_destroy(report);
-            ot_dict_destroy(dict);
-            teardown_of(&f);
-            teardown_of(&other);
-        }
-}
-
-static void the_report_has_every_name_by_its_category(void **state)
-{
-    fixture *f = *state;
-    static const char *const missing[] = {"fc1.bias"}, *const zeroed[] = {"state.fc2.bias.exp_avg"},
-                             *const more[] = {"extra", "state.fc2.weight.max_exp_avg_sq"},
-                             *const shape[] = {"fc2.bias"}, *const dtype[] = {"fc1.weight"};
-    ot_shards_report *report;
-    const ot_tensor *slot;
-    ot_dict *dict;
-
-    make_trained(f, mlp_adamw_text, 2);
-    dict = crooked_state(f, true, true, true, true);
-    must(set(f, OT_STATE_MODEL | OT_STATE_OPTIMIZER, dict, OT_STRICTNESS_NONE, &report));
-    expect_report(report, OT_REPORT_MISSING, missing, 1);
-    expect_report(report, OT_REPORT_UNEXPECTED, more, 2);
-    expect_report(report, OT_REPORT_SHAPE, shape, 1);
-    expect_report(report, OT_REPORT_DTYPE, dtype, 1);
-    expect_report(report, OT_REPORT_ZEROED, zeroed, 1);
-    assert_int_equal(ot_shards_report_section(report, OT_REPORT_UNEXPECTED, 0), OT_STATE_MODEL);
-    assert_int_equal(ot_shards_report_section(report, OT_REPORT_UNEXPECTED, 1), OT_STATE_OPTIMIZER);
-    assert_string_equal(ot_shards_report_detail(report, OT_REPORT_SHAPE, 0),
-                        "is f32[3], expected f32[2]");
-    slot = ot__ckpt_find(f->checkpoint, "fc2.bias")->slots[0];
-    for (int64_t i = 0; i < CLASSES; i++)
-        assert_true(fabs((double)((float *)slot->data)[i]) <= 0);
-    ot_shards_report_destroy(report);
-    ot_dict_destroy(dict);
-}
+// ---- what is refused, and what may be missing ----
 
 static void a_check_changes_nothing(void **state)
 {
@@ -474,8 +365,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_got_can_be_set_elsewhere_bit_for_bit),
         TEST(a_view_of_a_session_can_be_set_into_itself),
-        TEST(every_strictness_takes_what_it_says),
-        TEST(the_report_has_every_name_by_its_category),
         TEST(a_check_changes_nothing),
         TEST(an_empty_section_is_no_state),
         TEST(other_types_are_converted_where_that_is_allowed),

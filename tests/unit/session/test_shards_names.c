@@ -148,6 +148,30 @@ static void an_empty_group_is_that_at_its_place(void **state)
     ot_dict_destroy(dict);
 }
 
+// Where the state has another number of groups, it stays, and the report says so.
+static void an_empty_group_that_is_not_given_stays(void **state)
+{
+    fixture *f = *state;
+    static const char *const groups[] = {"param_groups.1"};
+    fixture one = {0};
+    ot_shards_report *report;
+    ot_dict *dict;
+
+    make_trained(&one, mlp_adamw_text, 1);
+    make_trained(f, empty_group_text, 1);
+    dict = state_of(&one, OT_STATE_OPTIMIZER, NULL);
+    must(ot_dict_set_float(inside(dict, "optim/param_groups/0"), "weight_decay", 0.25));
+    must(ot_session_set_shards(f->session, OT_STATE_OPTIMIZER, dict, NULL, &report));
+    expect_report(report, OT_REPORT_GROUP, groups, 1);
+    ot_shards_report_destroy(report);
+    ot_dict_destroy(dict);
+    dict = state_of(f, OT_STATE_OPTIMIZER, NULL);
+    assert_number(float_in(dict, "optim/param_groups/0", "weight_decay"), 0.25);
+    assert_number(float_in(dict, "optim/param_groups/1", "weight_decay"), 0.5);
+    ot_dict_destroy(dict);
+    teardown_of(&one);
+}
+
 static void a_group_may_be_split(void **state)
 {
     fixture *f = *state;
@@ -263,6 +287,7 @@ int main(void)
         TEST(one_of_two_tied_names_is_enough),
         TEST(two_values_of_one_flat_key_are_refused),
         TEST(an_empty_group_is_that_at_its_place),
+        TEST(an_empty_group_that_is_not_given_stays),
         TEST(a_group_may_be_split),
         TEST(scalars_and_tensors_without_elements_are_values_too),
         TEST(what_is_given_is_not_changed),

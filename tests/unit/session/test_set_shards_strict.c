@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a state that does not fit each strictness refuses, and what reports say.
+#include "state_dict_fixture.h"
+
+enum { BOTH = OT_STATE_MODEL | OT_STATE_OPTIMIZER };
+
+static ot_status set(fixture *f, unsigned sections, const ot_dict *dict, ot_strictness strictness,
+                     ot_shards_report **report)
+{
+    ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
+
+    o.strictness = strictness;
+    return ot_session_set_shards(f->session, sections, dict, &o, report);
+}
+
+// Without fc1.bias and one of its slots, with a name too many, one of another shape.
+static ot_dict *crooked_state(fixture *f, bool has_missing, bool has_more, bool has_shape,
+                              bool has_dtype)
+{
+    ot_dict *dict = state_of(f, OT_STATE_MODEL | OT_STATE_OPTIMIZER, NULL);
+    ot_tensor *t;
+
+    if (has_missing) {
+        must(ot_dict_remove(inside(dict, "model"), "fc1.bias"));
+        must(ot_dict_remove(inside(dict, "optim/state/fc2.bias"), "exp_avg"));
+    }
+    must(ot_tensor_create(OT_F32, &OT_SHAPE(3), &t));
+    if (has_more) {
+        must(ot_dict_set_tensor(inside(dict, "model"), "extra", t));
+        must(ot_dict_set_tensor(inside(dict, "optim/state/fc2.weight"), "max_exp_avg_sq", t));
+    }
+    if (has_shape)
+        must(ot_dict_set_tensor(inside(dict, "model"), "fc2.bias", t));
+    ot_tensor_destroy(t);
+    must(ot_tensor_create(OT_F64, &OT_SHAPE(IN, HIDDEN), &t));
+    if (has_dtype)
+        must(ot_dict_set_tensor(inside(dict, "model"), "fc1.weight", t));
+    ot_tensor_destroy(t);
+    return dict;
+}
+
+typedef struct strict_case {
+    bool missing, more, shape, dtype;
+    ot_status expected[4]; // by ot_strictness
+    const char *message;
+    bool slot, casts; // a slot alone is missing; types are converted
+} strict_case;
+
+static const strict_case strict_cases[] = {
+    {.missing = true,
+     .expected = {OT_ERR_NOT_FOUND, OT_OK, OT_ERR_NOT_FOUND, OT_OK},
+     .message = "'fc1.bias'"},
+    {.more = true,
+     .expected = {OT_ERR_INVALID, OT_OK, OT_ERR_INVALID, OT_OK},
+     .message = "'extra'"},
+    {.shape = true,
+     .expected = {OT_ERR_INVALID, OT_ERR_INVALID, OT_ERR_INVALID, OT_OK},
+     .message = "'fc2.bias' is f32[3], expected f32[2]"},
+    {.dtype = true,
+     .expected = {OT_ERR_INVALID, OT_ERR_INVALID, OT_ERR_INVALID, OT_OK},
+     .message = "'fc1.weight' is f64[3,4], expected f32[3,4]"},
+    {.dtype = true, .casts = true, .message = ""},
+    {.slot = true, .expected = {OT_ERR_NOT_FOUND}, .message = "'state.fc2.bias.exp_avg'"},
+};
+
+static void every_strictness_takes_what_it_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(strict_cases); i++)
+        for (int s = OT_STRICTNESS_ALL; s <= OT_STRICTNESS_NONE; s++) {
+            const strict_case *c = &strict_cases[i];
+            ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
+            fixture f = {0}, other = {0};
+            picture before, after;
+            ot_shards_report *report;
+            ot_dict *dict;
+
+            make_trained(&other, mlp_adamw_text, 2);
+            make_trained(&f, mlp_adamw_text, 1);
+            dict = crooked_state(&other, c->missing, c->more, c->shape, c->dtype);
+            if (c->slot)
+                must(ot_dict_remove(inside(dict, "optim/state/fc2.bias"), "exp_avg"));
+            o.strictness = (ot_strictness)s;
+            o.allow_cast = c->casts;
+            before = take_picture(&f);
+            must_be(ot_session_set_shards(f.session, OT_STATE_MODEL | OT_STATE_OPTIMIZER, dict, &o,
+                                          &report),
+                    c->expected[s], c->message);
+            after = take_picture(&f);
+            if (c->expected[s] != OT_OK)
+                assert_same_picture(&before, &after);
+            else
+                assert_memory_not_equal(before.bytes, after.bytes, before.n);
+            assert_non_null(report);
+            ot_shards_report_destroy(report);
+            ot_dict_destroy(dict);
+            teardown_of(&f);
+            teardown_of(&other);
+        }
+}
+
+static void the_report_has_every_name_by_its_category(void **state)
+{
+    fixture *f = *state;
+    static const char *const missing[] = {"fc1.bias"}, *const zeroed[] = {"state.fc2.bias.exp_avg"},
+                             *const more[] = {"extra", "state.fc2.weight.max_exp_avg_sq"},
+                             *const shape[] = {"fc2.bias"}, *const dtype[] = {"fc1.weight"};
+    ot_shards_report *report;
+    const ot_tensor *slot;
+    ot_dict *dict;
+
+    make_trained(f, mlp_adamw_text, 2);
+    dict = crooked_state(f, true, true, true, true);
+    must(set(f, OT_STATE_MODEL | OT_STATE_OPTIMIZER, dict, OT_STRICTNESS_NONE, &report));
+    expect_report(report, OT_REPORT_MISSING, missing, 1);
+    expect_report(report, OT_REPORT_UNEXPECTED, more, 2);
+    expect_report(report, OT_REPORT_SHAPE, shape, 1);
+    expect_report(report, OT_REPORT_DTYPE, dtype, 1);
+    expect_report(report, OT_REPORT_ZEROED, zeroed, 1);
+    assert_int_equal(ot_shards_report_section(report, OT_REPORT_UNEXPECTED, 0), OT_STATE_MODEL);
+    assert_int_equal(ot_shards_report_section(report, OT_REPORT_UNEXPECTED, 1), OT_STATE_OPTIMIZER);
+    assert_string_equal(ot_shards_report_detail(report, OT_REPORT_SHAPE, 0),
+                        "is f32[3], expected f32[2]");
+    slot = ot__ckpt_find(f->checkpoint, "fc2.bias")->slots[0];
+    for (int64_t i = 0; i < CLASSES; i++)
+        assert_true(fabs((double)((float *)slot->data)[i]) <= 0);
+    ot_shards_report_destroy(report);
+    ot_dict_destroy(dict);
+}
+
+// ---- optimizers ----
+
+typedef struct odd_case {
+    void (*spoil)(ot_dict *optim);
+    ot_status expected[2]; // with ALL, and with SUBSET
+    const char *message;
+    int flat;
+} odd_case;
+
+static void give_text_for_a_slot(ot_dict *optim)
+{
+    must(ot_dict_set_string(inside(optim, "state/fc1.bias"), "exp_avg", "0"));
+}
+
+static void give_text_for_a_step(ot_dict *optim)
+{
+    must(ot_dict_set_string(inside(optim, "state/fc1.bias"), "step", "0"));
+}
+
+static void forget_a_parameter(ot_dict *optim)
+{
+    must(ot_dict_remove(inside(optim, "state"), "fc2.bias"));
+}
+
+static void forget_a_moment(ot_dict *optim)
+{
+    must(ot_dict_remove(inside(optim, "state/fc2.bias"), "exp_avg_sq"));
+}
+
+static void add_a_stranger(ot_dict *optim)
+{
+    must(ot_dict_set_string(inside(optim, "param_groups/0/params"), "4", "fc9"));
+}
+
+static void add_the_state_of_a_stranger(ot_dict *optim)
+{
+    ot_dict *of;
+
+    must(ot_dict_set_dict(inside(optim, "state"), "fc9", &of));
+}
+
+static void forget_groups(ot_dict *optim)
+{
+    must(ot_dict_remove(optim, "param_groups"));
+}
+
+static void forget_a_number(ot_dict *optim)
+{
+    must(ot_dict_remove(inside(optim, "param_groups/0"), "eps"));
+}
+
+static void give_text_for_a_number(ot_dict *optim)
+{
+    must(ot_dict_set_string(inside(optim, "param_groups/0"), "eps", "1"));
+}
+
+static void forget_a_flat_number(ot_dict *optim)
+{
+    for (int i = 0; i < N_PARTS; i++) {
+        char key[64];
+
+        (void)snprintf(key, sizeof key, "param_groups.%s.lr", mlp_parts[i].name);
+        must(ot_dict_remove(optim, key));
+    }
+}
+
+static void forget_a_flat_slot(ot_dict *optim)
+{
+    must(ot_dict_remove(optim, "state.fc1.weight.exp_avg_sq"));
+}
+
+static const odd_case odd_cases[] = {
+    {give_text_for_a_slot,
+     {OT_ERR_INVALID, OT_ERR_INVALID},
+     "'state.fc1.bias.exp_avg' is not a tensor",
+     0},
+    {give_text_for_a_step,
+     {OT_ERR_INVALID, OT_ERR_INVALID},
+     "'state.fc1.bias.step' is not a number of updates",
+     0},
+    {forget_a_parameter, {OT_ERR_NOT_FOUND, OT_OK}, "missing: 'state.fc2.bias.exp_avg'", 0},
+    {forget_a_moment, {OT_ERR_NOT_FOUND, OT_OK}, "missing: 'state.fc2.bias.exp_avg_sq'", 0},
+    {add_a_stranger, {OT_ERR_INVALID, OT_OK}, "'fc9' is in a group of the state", 0},
+    {add_the_state_of_a_stranger, {OT_ERR_INVALID, OT_OK}, "unexpected: 'state.fc9'", 0},
+    {forget_groups, {OT_ERR_NOT_FOUND, OT_OK}, "missing: 'param_groups'", 0},
+    {forget_a_number, {OT_ERR_NOT_FOUND, OT_OK}, "missing: 'param_groups.0.eps'", 0},
+    {give_text_for_a_number,
+     {OT_ERR_INVALID, OT_ERR_INVALID},
+     "'param_groups.0.eps' is not a number",
+     0},
+    {forget_a_flat_number, {OT_ERR_NOT_FOUND, OT_OK}, "missing: 'param_groups.0.lr'", 1},
+    {forget_a_flat_slot, {OT_ERR_NOT_FOUND, OT_OK}, "missing: 'state.fc1.weight.exp_avg_sq'", 1},
+};
+
+static void odd_states_of_optimizers_are_named(void **state)
+{
+    fixture *f = *state;
+
+    make_trained(f, mlp_adamw_text, 1);
+    for (size_t i = 0; i < OT_COUNT(odd_cases); i++)
+        for (int lenient = 0; lenient < 2; lenient++) {
+            const odd_case *c = &odd_cases[i];
+            ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
+            const picture before = take_picture(f);
+            picture after;
+            ot_dict *dict;
+
+            o.flat_optimizer = c->flat;
+            dict = state_of(f, OT_STATE_OPTIMIZER, &o);
+            c->spoil(inside(dict, "optim"));
+            must_be(set(f, OT_STATE_OPTIMIZER, dict,
+                        lenient ? OT_STRICTNESS_SUBSET : OT_STRICTNESS_ALL, NULL),
+                    c->expected[lenient], c->message);
+            after = take_picture(f);
+            if (c->expected[lenient] != OT_OK)
+                assert_same_picture(&before, &after);
+            ot_dict_destroy(dict);
+        }
+}
+
+// ---- filters and frozen parameters ----
+
+static void frozen_parameters_may_be_outside_a_filter(void **state)
+{
+    fixture *f = *state;
+    static const char *const include[] = {"fc2."};
+    ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
+    ot_dict *dict;
+
+    make(f, OT_F32, mlp_adamw_text);
+    add(f->checkpoint, "frozen", OT_SHAPE(2), 0);
+    add(f->checkpoint, "fc2.frozen", OT_SHAPE(2), 0);
+    open_session(f);
+    o.include = include;
+    o.n_include = 1;
+    o.skip_frozen = 1;
+    dict = state_of(f, BOTH, &o);
+    assert_int_equal(ot_dict_count(inside(dict, "model")), 2);
+    must(ot_session_set_shards(f->session, BOTH, dict, &o, NULL));
+    ot_dict_destroy(dict);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_strictness_takes_what_it_says),
+        TEST(the_report_has_every_name_by_its_category),
+        TEST(odd_states_of_optimizers_are_named),
+        TEST(frozen_parameters_may_be_outside_a_filter),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
