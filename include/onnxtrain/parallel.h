@@ -15,8 +15,8 @@ typedef struct ot_parallel_options {
     /** Each rank trains on batches of its own, and an update is made of the mean of all their
      * gradients. Borrowed: it is destroyed after the session. NULL: this process alone. */
     ot_comm *comm;
-    /** Gradients are summed in buckets of about so many bytes, each as soon as it is complete. 0:
-     * 4 MiB, or 64 KiB for each rank where that is more. */
+    /** Gradients are summed in buckets of about so many bytes, each as soon as it is complete. 0: a
+     * sixteenth of all of them, but from 1 to 4 MiB, or 64 KiB for each rank where that is more. */
     size_t bucket_bytes;
     /** What is not kept whole on every rank (ZeRO). 0: nothing; 1: what the optimizer keeps of the
      * parameters (moments, averages): each rank has a share of it, and updates that share of the

@@ -93,9 +93,24 @@ static void add_to_bucket(ot__bucket *b, ot__parameter **parameters, const ot_te
     b->n_elements += ot__bucket_count(t);
 }
 
+// Bytes of a bucket. The sum of the last one is hidden by nothing, so that it shall be a small part
+// of all; messages of many ranks shall stay large enough.
+static size_t choose_bucket_bytes(const struct ot__ranks *ranks)
+{
+    enum { PER_RANK = 64 << 10, LEAST = 1 << 20, MOST = 4 << 20, PART = 16 };
+    size_t all = 0;
+
+    for (int i = 0; i < ranks->n_parameters; i++)
+        all += ranks->parameters[i]->value->n_bytes;
+    all = OT_MIN(OT_MAX(all / PART, (size_t)LEAST), (size_t)MOST);
+    return ranks->bucket_bytes > 0 ? ranks->bucket_bytes
+                                   : OT_MAX(all, (size_t)PER_RANK * (size_t)ranks->n_ranks);
+}
+
 static ot_status fill_buckets(ot_session *session)
 {
     struct ot__ranks *ranks = session->ranks;
+    const size_t bytes = choose_bucket_bytes(ranks);
 
     ranks->buckets = ot__alloc_zero((size_t)ranks->n_parameters + 1, sizeof *ranks->buckets);
     OT_TRY(ot__made(ranks->buckets != NULL));
@@ -103,7 +118,7 @@ static ot_status fill_buckets(ot_session *session)
         const ot_tensor *t = ranks->parameters[i]->value; // as its gradient
         int k = ranks->n_buckets - 1;
 
-        if (k < 0 || !fits_into(&ranks->buckets[k], t, ranks->bucket_bytes))
+        if (k < 0 || !fits_into(&ranks->buckets[k], t, bytes))
             k = ranks->n_buckets++;
         ranks->offset_of[ranks->parameters[i]->number] = ranks->buckets[k].n_elements;
         add_to_bucket(&ranks->buckets[k], &ranks->parameters[i], t);

@@ -210,11 +210,8 @@ ot_status ot__ranks_check_zero(const ot_session *session, int zero)
 void ot__ranks_init(struct ot__ranks *ranks, ot_session *session, int n_ranks, int zero,
                     size_t bucket_bytes)
 {
-    enum { PER_RANK = 64 << 10, LEAST = 4 << 20 };
-
     ranks->n_ranks = n_ranks;
-    ranks->bucket_bytes =
-        bucket_bytes > 0 ? bucket_bytes : OT_MAX((size_t)LEAST, (size_t)PER_RANK * (size_t)n_ranks);
+    ranks->bucket_bytes = bucket_bytes;
     ranks->zero = zero;
     // The same bits for any number of ranks take sums over slices before those over ranks.
     ranks->cuts_gradients = zero > 1 && session->options.reproducible == 0;

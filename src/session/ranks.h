@@ -26,8 +26,8 @@ typedef struct ot__bucket {
 struct ot__ranks {
     ot_comm *comm; // NULL: the ranks are only thought of (ranks_memory.c)
     int n_ranks, rank;
-    size_t bucket_bytes;
-    int n_slices; // that contribute to sums, of all ranks
+    size_t bucket_bytes; // 0: chosen with the buckets
+    int n_slices;        // that contribute to sums, of all ranks
     int zero;
     bool cuts_gradients, cuts_values; // beside what the optimizer keeps
     bool joins_steps;                 // ranks exchange buckets in every train step (transfer.c)
