@@ -213,12 +213,22 @@ ot_status ot__staging_open(ot__staging *staging, const char *path)
     return st;
 }
 
+// What has been said of a failure is not that of this.
+static void remove_silently(const char *path)
+{
+    char said[OT_MESSAGE_MAX];
+
+    snprintf(said, sizeof said, "%s", ot_error_message());
+    (void)remove_with_files(path);
+    (void)ot__error(OT_OK, "%s", said);
+}
+
 void ot__staging_close(ot__staging *staging)
 {
     if (staging->path == NULL)
         return;
     if (staging->place != NULL)
-        (void)remove_with_files(staging->place);
+        remove_silently(staging->place);
     if (staging->fd >= 0)
         close(staging->fd);
     ot__free(staging->place);
