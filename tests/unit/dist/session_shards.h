@@ -20,6 +20,7 @@ typedef struct trial {
     size_t window;
     ot_dict *whole; // given by rank 0
     int flat;
+    int is_turned; // a name is that of a transposed matrix
 } trial;
 
 typedef struct rank_session {

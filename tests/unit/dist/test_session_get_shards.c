@@ -12,11 +12,16 @@ static void check_tensor(ot_dict *of, const char *key, int number)
                    (int)i, (double)((float *)t->data)[i]);
 }
 
+// The names are those of one process, however it is cut.
 static void check_whole(ot_dict *dict)
 {
+    RANK_CHECK(ot_dict_count(dict_in(dict, "model")) == N_PARTS &&
+                   ot_dict_count(dict_in(dict_in(dict, "optim"), "state")) == N_PARTS,
+               "other names");
     for (int i = 0; i < N_PARTS; i++) {
         ot_dict *of = dict_in(dict_in(dict_in(dict, "optim"), "state"), mlp_parts[i].name);
 
+        RANK_CHECK(ot_dict_count(of) == 3, "%s has %d slots", mlp_parts[i].name, ot_dict_count(of));
         check_tensor(dict_in(dict, "model"), mlp_parts[i].name, 3 * i);
         check_tensor(of, "exp_avg", 3 * i + 1);
         check_tensor(of, "exp_avg_sq", 3 * i + 2);
@@ -108,11 +113,77 @@ static void parts_are_got_without_messages(void **state)
     every_scheme(local_parts);
 }
 
+// ---- no elements ----
+
+// A tensor without elements that is cut over the ranks goes out and in again.
+static void pass_nothing_on(ot_comm *comm, void *context)
+{
+    const trial t = {.how = VALUES};
+    ot_state_dict_options o = options_of(&t, comm);
+    const ot_shape shape = OT_SHAPE(0, 3);
+    const ot_tensor *found = NULL;
+    ot_dict *parts = NULL, *whole = NULL;
+    rank_session s = {0};
+    ot__parameter *p;
+    ot_tensor *part;
+
+    (void)context;
+    make(&s.f, OT_F32, NULL);
+    add(s.f.checkpoint, "empty", shape, 0);
+    p = ot__ckpt_find(s.f.checkpoint, "empty");
+    s.f.checkpoint->places[OT_CUT_DATA] = ot_comm_rank(comm);
+    s.shardings[0] = cut_for(&shape, VALUES, ot_comm_world_size(comm));
+    RANK_MUST(ot__ckpt_cut(s.f.checkpoint, s.shardings[0], p->value, &part));
+    ot_tensor_destroy(p->value);
+    p->value = part;
+    p->value_sharding = p->state_sharding = s.shardings[0];
+    open_session(&s.f);
+    RANK_MUST(ot_session_get_shards(s.f.session, OT_STATE_MODEL, &o, &parts));
+    o.gather = OT_GATHER_ALL;
+    RANK_MUST(ot_session_get_shards(s.f.session, OT_STATE_MODEL, &o, &whole));
+    RANK_MUST(ot_dict_get_tensor(dict_in(whole, "model"), "empty", &found));
+    RANK_CHECK(found != NULL && ot__shape_equal(&found->shape, &shape), "another shape");
+    RANK_MUST(ot_session_set_shards(s.f.session, OT_STATE_MODEL, parts, &o, NULL));
+    o.scatter = OT_SCATTER_ROOT;
+    RANK_MUST(ot_session_set_shards(s.f.session, OT_STATE_MODEL, whole, &o, NULL));
+    ot_dict_destroy(parts);
+    ot_dict_destroy(whole);
+    end_rank(&s);
+}
+
+static void tensors_without_elements_are_cut_too(void **state)
+{
+    (void)state;
+    run_all_ranks(pass_nothing_on);
+}
+
+// ---- names without values ----
+
+static void a_nominal_checkpoint_has_no_state(void **state)
+{
+    fixture f = {0};
+    ot_dict *dict;
+
+    (void)state;
+    make(&f, OT_F32, NULL);
+    open_session(&f);
+    dict = state_of(&f, OT_STATE_MODEL, NULL);
+    f.checkpoint->is_nominal = true;
+    must_be(ot_session_set_shards(f.session, OT_STATE_MODEL, dict, NULL, NULL), OT_ERR_STATE,
+            "nominal");
+    ot_dict_destroy(dict);
+    must_be(ot_session_get_shards(f.session, OT_STATE_MODEL, NULL, &dict), OT_ERR_STATE, "nominal");
+    f.checkpoint->is_nominal = false;
+    teardown_of(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cut_tensors_are_made_whole),
         cmocka_unit_test(parts_are_got_without_messages),
+        cmocka_unit_test(tensors_without_elements_are_cut_too),
+        cmocka_unit_test(a_nominal_checkpoint_has_no_state),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

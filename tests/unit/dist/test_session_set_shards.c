@@ -42,9 +42,16 @@ static void take_and_give(ot_comm *comm, void *context)
     trial *t = context;
     ot_state_dict_options o = options_of(t, comm);
     const bool is_root = ot_comm_rank(comm) == 0;
+    ot_name_entry name = OT_NAME_ENTRY_INIT;
     rank_session s;
     ot_dict *next = NULL;
 
+    name.name = "turned";
+    name.parameter = "fc1.weight";
+    name.transform = OT_NAME_TRANSPOSE;
+    name.axes[0] = 1;
+    o.names = &name;
+    o.n_names = t->is_turned;
     begin_rank(&s, comm, t->how);
     o.scatter = OT_SCATTER_ROOT;
     o.gather = OT_GATHER_ROOT;
@@ -73,14 +80,17 @@ static void states_go_from_any_ranks_to_any_others(void **state)
 {
     static const int counts[] = {2, 3, 4, 8, 1, 2};
     static const scheme schemes[] = {VALUES, COLUMNS, STATE, VALUES, WHOLE, STATE};
-    trial t = {.window = 64};
 
     (void)state;
-    for (size_t i = 0; i < OT_COUNT(counts); i++) {
-        t.how = schemes[i];
-        run_ranks(counts[i], take_and_give, &t);
+    for (int is_turned = 0; is_turned < 2; is_turned++) {
+        trial t = {.window = 64, .is_turned = is_turned};
+
+        for (size_t i = 0; i < OT_COUNT(counts); i++) {
+            t.how = schemes[i];
+            run_ranks(counts[i], take_and_give, &t);
+        }
+        ot_dict_destroy(t.whole);
     }
-    ot_dict_destroy(t.whole);
 }
 
 // ---- one rank fails, or makes another call ----
