@@ -165,7 +165,9 @@ OT_API ot_status ot_session_update(ot_session *session, int64_t n_micro_batches,
 /** ot_session_update() of one train step, or of gradients that are the mean already. */
 OT_API ot_status ot_session_optimizer_step(ot_session *session);
 /** 1: from now on evaluation steps and exports take the moving averages of the parameters, 0: the
- * parameters again. OT_ERR_STATE when the optimizer keeps no averages. */
+ * parameters again. Collective with `zero` of ot_parallel_options, which cuts averages: so are
+ * evaluation steps and exports that take them, as with `zero` 3. OT_ERR_STATE when the optimizer
+ * keeps no averages. */
 OT_API ot_status ot_session_use_averages(ot_session *session, int use);
 /** The next train step overwrites the gradients instead of adding to them, as the first one of a
  * session does. Until then they stay as they are. */

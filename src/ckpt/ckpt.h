@@ -125,6 +125,12 @@ static inline ot_tensor *ot__ckpt_shown(const ot_checkpoint *checkpoint, const o
 
     return checkpoint->shows_averages && average != NULL ? average : p->value;
 }
+// Which rank has what of it; NULL: it is whole.
+static inline const ot_sharding *ot__ckpt_shown_sharding(const ot_checkpoint *checkpoint,
+                                                         const ot__parameter *p)
+{
+    return ot__ckpt_shown(checkpoint, p) == p->value ? p->value_sharding : p->state_sharding;
+}
 // shardings.c. It is the checkpoint's from now on, also on failure.
 ot_status ot__ckpt_keep_sharding(ot_checkpoint *checkpoint, ot_sharding *sharding);
 // The shape that the model has, of a parameter of a checkpoint that is not nominal;
@@ -137,6 +143,11 @@ ot_status ot__ckpt_state_shape(const ot_checkpoint *checkpoint, const ot__parame
 // this process, as a new tensor.
 ot_status ot__ckpt_cut(const ot_checkpoint *checkpoint, const ot_sharding *sharding,
                        const ot_tensor *whole, ot_tensor **out);
+// What is here of the value of the i-th parameter, as a row-major copy, and back. `whole`, a tensor
+// of the whole value, becomes what is here of it, unless that is all of it or it has done so.
+ot_status ot__ckpt_copy_part(const ot_checkpoint *checkpoint, int i, ot_tensor **out);
+ot_status ot__ckpt_take_part(ot_checkpoint *checkpoint, int i, const ot_tensor *part);
+ot_status ot__ckpt_cut_whole(const ot_checkpoint *checkpoint, int i, ot_tensor **whole);
 // OT_ERR_STATE naming a parameter whose value, gradient, or slots (`with_state`) other ranks have
 // parts of, and the functions to use.
 ot_status ot__parameter_check_whole(const ot__parameter *parameter, bool is_gradient);

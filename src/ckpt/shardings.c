@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters that are cut over the ranks of a job: what of them is here.
+#include <string.h>
+
 #include "ckpt/ckpt.h"
 
 const ot_shape *ot__parameter_shape(const ot__parameter *parameter)
@@ -63,6 +65,52 @@ ot_status ot__ckpt_keep_sharding(ot_checkpoint *checkpoint, ot_sharding *shardin
     }
     checkpoint->shardings[checkpoint->n_shardings++] = sharding;
     return OT_OK;
+}
+
+// ---- copies of what is here ----
+
+ot_status ot__ckpt_copy_part(const ot_checkpoint *checkpoint, int i, ot_tensor **out)
+{
+    ot__parameter *p = checkpoint->parameters[i];
+
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    ot__ckpt_unpack(checkpoint, p);
+    return ot__ckpt_leave(checkpoint, ot_tensor_clone(p->value, out));
+}
+
+ot_status ot__ckpt_cut_whole(const ot_checkpoint *checkpoint, int i, ot_tensor **whole)
+{
+    const ot__parameter *p = checkpoint->parameters[i];
+    ot_tensor *part;
+
+    if (p->value_sharding == NULL || ot__shape_equal(&(*whole)->shape, &p->value->shape))
+        return OT_OK;
+    OT_TRY(ot__ckpt_cut(checkpoint, p->value_sharding, *whole, &part));
+    ot_tensor_destroy(*whole);
+    *whole = part;
+    return OT_OK;
+}
+
+static ot_status take_part(const ot_checkpoint *checkpoint, int i, const ot_tensor *part)
+{
+    ot__parameter *p = checkpoint->parameters[i];
+
+    if (part->dtype != p->value->dtype || !ot__shape_equal(&part->shape, &p->value->shape))
+        return ot__error(OT_ERR_INVALID, "what is here of parameter '%s' is %s%s, got %s%s",
+                         p->name, ot_dtype_name(p->value->dtype), OT_SHAPE_TEXT(&p->value->shape),
+                         ot_dtype_name(part->dtype), OT_SHAPE_TEXT(&part->shape));
+    ot__ckpt_unpack(checkpoint, p);
+    if (part->n_bytes > 0)
+        memcpy(p->value->data, part->data, part->n_bytes);
+    return OT_OK;
+}
+
+ot_status ot__ckpt_take_part(ot_checkpoint *checkpoint, int i, const ot_tensor *part)
+{
+    OT_TRY(ot__ckpt_enter(checkpoint));
+    checkpoint->n_changes++;
+    ot__ckpt_outdate(checkpoint);
+    return ot__ckpt_leave(checkpoint, take_part(checkpoint, i, part));
 }
 
 // ---- what takes parameters whole ----

@@ -80,8 +80,9 @@ static ot_status embed(const source *from, ot_model *model, ot_value *value, ot_
     if (value->constant != NULL)
         return ot__error(OT_ERR_INVALID, "parameter '%s' is an initializer of the eval model",
                          value->name);
-    OT_TRY(p->value_sharding != NULL ? ot__session_take_value(from->values, p, &tensor)
-                                     : how(from->checkpoint, p, &tensor));
+    OT_TRY(ot__ckpt_shown_sharding(from->checkpoint, p) != NULL
+               ? ot__session_take_value(from->values, p, &tensor)
+               : how(from->checkpoint, p, &tensor));
     OT_TRY(ot__model_hold_tensor(model, tensor));
     return ot__made(ot__graph_add_initializer(model->graph, value, tensor));
 }
@@ -179,7 +180,7 @@ static ot_status export_from(const source *from, const char *const *output_names
 static ot_status export(ot_session *session, const char *const *output_names, int n_outputs,
                         embedding how, ot_model **out)
 {
-    const bool is_cut = ot__session_cuts_values(session);
+    const bool is_cut = ot__session_cuts_shown(session);
     source from = {session->eval_source, &session->eval, session->checkpoint, NULL};
     ot_status st;
 
@@ -188,7 +189,7 @@ static ot_status export(ot_session *session, const char *const *output_names, in
     OT_TRY(ot__session_check_values(session));
     if (!is_cut)
         OT_TRY(ot__ckpt_check_whole(session->checkpoint, session->checkpoint->shows_averages));
-    st = ot__session_gather_values(session, &from.values);
+    st = ot__session_gather_shown(session, &from.values);
     if (st == OT_OK && (!is_cut || ot__session_is_root(session)))
         st = export_from(&from, output_names, n_outputs, how, out);
     ot_dict_destroy(from.values);
@@ -221,6 +222,7 @@ static ot_status export_model(const ot_model *eval, const ot_checkpoint *checkpo
 
     if (checkpoint->is_nominal)
         return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    OT_TRY(ot__ckpt_check_whole(checkpoint, checkpoint->shows_averages));
     OT_TRY(ot__model_acquire(eval, &model));
     st = ot__compiled_model_create(&program, "eval model", model);
     OT_THEN(st, ot__compiled_model_sort(&program, checkpoint));

@@ -12,8 +12,12 @@ static ot_status put_model(const ot__state_writer *w, ot_status *failed)
         const ot__state_name *name = &call->names[i];
         ot__state_leaf l = {.path = {OT_KEY_SECTION_MODEL, name->name}, .n_path = 2};
 
-        OT_TRY(ot__leaf_put_tensor(w, name, &l, name->parameter->value,
-                                   name->parameter->value_sharding, failed));
+        const ot__parameter *p = name->parameter;
+
+        OT_TRY(call->takes_shown
+                   ? ot__leaf_put_tensor(w, name, &l, ot__ckpt_shown(call->checkpoint, p),
+                                         ot__ckpt_shown_sharding(call->checkpoint, p), failed)
+                   : ot__leaf_put_tensor(w, name, &l, p->value, p->value_sharding, failed));
     }
     for (const ot__named_bytes *b = call->session->bytes; b != NULL && w->is_here; b = b->next) {
         ot__state_leaf l = {.path = {OT_KEY_SECTION_MODEL, b->name}, .n_path = 2};
@@ -230,24 +234,41 @@ static bool gets_state(const ot__state_call *call)
     return call->options.gather != OT_GATHER_ROOT || ot__state_is_root(call);
 }
 
+// In a call that has begun as `st` says, which ends.
+static ot_status make_state(ot__state_call *call, ot_status st, ot_dict **out)
+{
+    ot_dict *dict = NULL;
+
+    if (st == OT_OK) {
+        ot__state_writer w = {.call = call, .is_here = gets_state(call)};
+
+        st = ot__state_agree(call, ot_dict_create(&dict));
+        w.root = dict;
+        OT_THEN(st, write_sections(&w));
+    }
+    ot__state_end(call);
+    return OT_HAND_OUT(st, out, dict, ot_dict_destroy);
+}
+
 ot_status ot__session_get_shards(ot_session *session, unsigned sections,
                                  const ot_state_dict_options *options, const ot__state_owner *owner,
                                  ot_dict **out)
 {
     ot__state_call call = {0};
-    ot_dict *dict = NULL;
-    ot_status st = ot__state_begin(&call, "get_shards", session, sections, options, false);
+    const ot_status st = ot__state_begin(&call, "get_shards", session, sections, options, false);
 
-    if (st == OT_OK) {
-        ot__state_writer w = {.call = &call, .is_here = gets_state(&call)};
+    call.owner = owner;
+    return make_state(&call, st, out);
+}
 
-        call.owner = owner;
-        st = ot__state_agree(&call, ot_dict_create(&dict));
-        w.root = dict;
-        OT_THEN(st, write_sections(&w));
-    }
-    ot__state_end(&call);
-    return OT_HAND_OUT(st, out, dict, ot_dict_destroy);
+ot_status ot__session_get_shown(ot_session *session, const ot_state_dict_options *options,
+                                ot_dict **out)
+{
+    ot__state_call call = {0};
+    const ot_status st = ot__state_begin(&call, "export", session, OT_STATE_MODEL, options, false);
+
+    call.takes_shown = true;
+    return make_state(&call, st, out);
 }
 
 ot_status ot_session_get_shards(ot_session *session, unsigned sections,

@@ -265,6 +265,22 @@ bool ot__session_is_cut(const ot_session *session)
     return session->ranks != NULL && session->ranks->zero > 0;
 }
 
+// Averages are cut over the ranks, and evaluation takes them.
+static bool shows_cut_averages(const ot_session *session)
+{
+    const struct ot__ranks *ranks = session->ranks;
+
+    return ranks->zero > 0 && ranks->is_half_cut && session->checkpoint->shows_averages;
+}
+
+bool ot__ranks_gather(const ot_session *session, ot_mode mode)
+{
+    const struct ot__ranks *ranks = session->ranks;
+
+    return ranks != NULL &&
+           (ranks->cuts_values || (mode == OT_MODE_EVAL && shows_cut_averages(session)));
+}
+
 bool ot__ranks_cut_gradients(const ot_session *session)
 {
     return session->ranks != NULL && session->ranks->cuts_gradients;

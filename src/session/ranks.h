@@ -32,7 +32,8 @@ struct ot__ranks {
     bool cuts_gradients, cuts_values; // beside what the optimizer keeps
     bool joins_steps;                 // ranks exchange buckets in every train step (transfer.c)
     bool is_cut;                      // what zero cuts (zero.c),
-    bool is_half_cut;                 // or some of it, after a failure
+    bool is_half_cut;                 // that, or some of it after a failure
+    bool gathers_averages;            // instead of values, in the present step
     int64_t n_owed; // steps that other ranks still wait for, of this one (ot__session_owe_steps)
     int64_t *first_here; // per parameter of the session: its first element whose state is here
     ot__bucket *buckets; // of gradients
@@ -60,6 +61,10 @@ static inline bool ot__ranks_step_together(const ot_session *session)
 {
     return session->ranks->joins_steps || session->syncs_norms;
 }
+
+// ranks.c. Whether steps gather what they take of parameters, for it is cut or will be: values, or
+// in evaluation averages. Such steps are those of all ranks.
+bool ot__ranks_gather(const ot_session *session, ot_mode mode);
 
 // ranks.c. An agreement; `st`: how it went on this rank so far, and all there is to say without
 // other ranks (NULL).
@@ -101,6 +106,7 @@ ot_status ot__ranks_reduce(ot_session *session);
 // transfer.c: what steps do with buckets that are cut, in the order of all ranks: as nodes of a
 // plan.
 ot_status ot__transfers_list(ot_session *session);
+ot_status ot__transfers_list_averages(ot_session *session); // of eval steps that take these
 ot_status ot__transfers_add(const ot_session *session, const ot__compiled_model *program,
                             ot_graph *graph);
 ot_status ot__transfer_run(void *context, ot_transfer what, int64_t bucket, void *buffer);

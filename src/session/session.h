@@ -79,11 +79,13 @@ ot_status ot__session_skip_step(ot_session *session, ot_status given);
 // Over several ranks steps may be collective (zero 2, 3). A rank that has nothing to compute in one
 // takes part in it by ot__session_join_step(), which is nothing where they are not; `given`: how it
 // went so far. ot__session_owe_steps(): the next n steps are those that others make, too.
-// gather_values.c. Values that are cut over ranks (zero 3). Collective where they are: rank 0 gets
-// them whole, to look up or to take; else *out is NULL. The caller destroys it.
+// gather_values.c. Whether values are cut over ranks (zero 3), and what exports take, which may be
+// averages (zero 1 to 3). Collective where that is: rank 0 gets it whole, to look up or to take;
+// else *out is NULL. The caller destroys it.
 bool ot__session_cuts_values(const ot_session *session);
+bool ot__session_cuts_shown(const ot_session *session);
 bool ot__session_is_root(const ot_session *session);
-ot_status ot__session_gather_values(ot_session *session, ot_dict **out);
+ot_status ot__session_gather_shown(ot_session *session, ot_dict **out);
 ot_status ot__session_look_up_value(ot_dict *values, const ot__parameter *p, ot_tensor **out);
 ot_status ot__session_take_value(ot_dict *values, const ot__parameter *p, ot_tensor **out);
 // gather_gradients.c. Gradients of an accumulation under way, of a session whose state is cut over
@@ -96,6 +98,8 @@ ot_status ot__session_cut_gradients(ot_session *session);
 // What this rank takes of such a gradient; the caller destroys it.
 ot_status ot__session_part_of_gradient(const ot_session *session, const ot__parameter *p,
                                        const ot_tensor *whole, ot_tensor **out);
+// Collective: a checkpoint file of parameters alone, which rank 0 writes.
+ot_status ot__session_save_values(ot_session *session, const char *path);
 // An agreement of the session's ranks, if it has others.
 ot_status ot__session_agree(ot_session *session, ot_status st, const char *call);
 bool ot__session_joins_steps(const ot_session *session, ot_mode mode);
@@ -185,6 +189,9 @@ typedef struct ot__state_owner {
 ot_status ot__session_get_shards(ot_session *session, unsigned sections,
                                  const ot_state_dict_options *options, const ot__state_owner *owner,
                                  ot_dict **out);
+// The model's values that exports take.
+ot_status ot__session_get_shown(ot_session *session, const ot_state_dict_options *options,
+                                ot_dict **out);
 ot_status ot__session_set_shards(ot_session *session, unsigned sections, const ot_dict *state,
                                  const ot_state_dict_options *options, bool is_check,
                                  const ot__state_owner *owner, ot_shards_report **report);

@@ -103,7 +103,8 @@ static bool has_transfers(const ot_session *session, const ot__compiled_model *p
 
     if (ranks == NULL)
         return false;
-    return program == &session->training ? ranks->joins_steps : ranks->cuts_values && ranks->is_cut;
+    return program == &session->training ? ranks->joins_steps
+                                         : ot__ranks_gather(session, OT_MODE_EVAL) && ranks->is_cut;
 }
 
 // Of the training or the eval model.

@@ -33,6 +33,7 @@ typedef struct ot__state_call {
     ot_checkpoint *checkpoint;
     unsigned sections;
     const ot__state_owner *owner; // NULL: the session has no trainer
+    bool takes_shown;             // the model's values are those that exports take
     ot_state_dict_options options;
     ot_name_entry *entries; // of the options' names
     ot__state_name *names;  // sorted

@@ -204,6 +204,7 @@ static ot_status agree_on_step(ot_session *session, ot_status st, ot_mode mode,
     st = ot__ranks_agree(ranks->comm, st, step_call(mode), fields,
                          mode == OT_MODE_TRAIN ? (int)OT_COUNT(fields) : 0);
     ranks->is_last = ranks->is_last && (st == OT_OK || mode != OT_MODE_TRAIN);
+    ranks->gathers_averages = mode == OT_MODE_EVAL && session->checkpoint->shows_averages;
     if (st != OT_OK) {
         ranks->n_owed = 0;
         ot__ranks_give_up(session); // others may be in an update
@@ -246,7 +247,7 @@ static bool is_over_ranks(const ot_session *session, ot_mode mode)
         return false;
     return mode == OT_MODE_TRAIN
                ? ot__ranks_step_together(session) || !session->slices.is_under_way || ranks->is_last
-               : ranks->cuts_values;
+               : ot__ranks_gather(session, mode);
 }
 
 static ot_status end_step(ot_session *session, ot_status st, ot_mode mode)
@@ -259,6 +260,11 @@ static ot_status end_step(ot_session *session, ot_status st, ot_mode mode)
     return st;
 }
 
+static bool exchanges_buckets(const ot_session *session, ot_mode mode)
+{
+    return mode == OT_MODE_TRAIN ? session->ranks->joins_steps : ot__ranks_gather(session, mode);
+}
+
 ot_status ot__session_join_step(ot_session *session, ot_status given, ot_mode mode)
 {
     ot_status st = given;
@@ -268,7 +274,7 @@ ot_status ot__session_join_step(ot_session *session, ot_status given, ot_mode mo
         return st;
     if (is_to_be_cut(session, mode))
         OT_TRY(cut_before_step(session, st, mode));
-    if (session->ranks->is_cut && session->ranks->joins_steps)
+    if (session->ranks->is_cut && exchanges_buckets(session, mode))
         OT_THEN(st, ot__transfers_make_room(session, &room));
     st = agree_on_step(session, st, mode, NULL);
     if (st == OT_OK && room != NULL)
@@ -421,8 +427,8 @@ bool ot__session_joins_steps(const ot_session *session, ot_mode mode)
 {
     const struct ot__ranks *ranks = session->ranks;
 
-    return ranks != NULL &&
-           (mode == OT_MODE_TRAIN ? ot__ranks_step_together(session) : ranks->cuts_values);
+    return ranks != NULL && (mode == OT_MODE_TRAIN ? ot__ranks_step_together(session)
+                                                   : ot__ranks_gather(session, mode));
 }
 
 void ot__session_owe_steps(ot_session *session, ot_mode mode, int64_t n)

@@ -19,6 +19,7 @@ static void fill_bucket_inputs(const ot_session *session, const ot__compiled_mod
                                int n_inputs, bucket_inputs *in)
 {
     const struct ot__ranks *ranks = session->ranks;
+    const bool gathers = program == &session->eval || ranks->cuts_values;
 
     for (int i = 0; i < n_inputs; i++) {
         const ot__input *input = i < program->n_inputs ? &program->inputs[i] : NULL;
@@ -27,7 +28,7 @@ static void fill_bucket_inputs(const ot_session *session, const ot__compiled_mod
         const bool is_value = bucket >= 0 && input->role == OT_ROLE_PARAMETER;
         const bool is_sum = bucket >= 0 && input->role == OT_ROLE_GRADIENT;
 
-        in->of_parameter[i] = is_value && ranks->cuts_values ? bucket : -1;
+        in->of_parameter[i] = is_value && gathers ? bucket : -1;
         in->of_accumulator[i] = is_sum && ranks->cuts_gradients ? bucket : -1;
         in->offset[i] = is_value || is_sum ? ranks->offset_of[p->number] : 0;
     }
@@ -72,7 +73,7 @@ static ot_status list_of_program(const ot_session *session, const ot__compiled_m
     bucket_inputs in = {0};
     ot_status st;
 
-    if (program->model == NULL)
+    if (program->model == NULL || ranks->transfers[mode] != NULL)
         return OT_OK;
     st = bucket_inputs_init(session, program, program->n_inputs, &in);
     OT_THEN(st, ot__list_transfers(program->model->graph, &in.buckets, &ranks->transfers[mode],
@@ -88,6 +89,11 @@ ot_status ot__transfers_list(ot_session *session)
     OT_TRY(list_of_program(session, &session->training, OT_MODE_TRAIN));
     return session->ranks->cuts_values ? list_of_program(session, &session->eval, OT_MODE_EVAL)
                                        : OT_OK;
+}
+
+ot_status ot__transfers_list_averages(ot_session *session)
+{
+    return list_of_program(session, &session->eval, OT_MODE_EVAL);
 }
 
 ot_status ot__transfers_add(const ot_session *session, const ot__compiled_model *program,
@@ -150,14 +156,46 @@ static char *own_share(const ot_session *session, const ot__bucket *b, void *buf
     return (char *)buffer + (size_t)b->starts[session->ranks->rank] * ot_dtype_size(b->dtype);
 }
 
+// What is here of the averages of a bucket; of a parameter that has none yet, of its value.
+static ot_status put_averages(const ot_session *session, const ot__bucket *b, char *buffer)
+{
+    const struct ot__ranks *ranks = session->ranks;
+
+    for (int i = 0; i < b->n_parameters; i++) {
+        const ot__parameter *p = b->parameters[i];
+        const ot_tensor *from = ot__ckpt_shown(session->checkpoint, p);
+        const size_t element = ot_dtype_size(b->dtype);
+        const size_t first = (size_t)ranks->first_here[p->number] * element;
+        const bool is_whole = from == p->value && !ranks->cuts_values;
+        ot_shape part;
+        size_t n_bytes;
+
+        OT_TRY(ot__ckpt_state_shape(session->checkpoint, p, &part));
+        OT_TRY(ot__tensor_sizes(b->dtype, &part, &n_bytes));
+        if (n_bytes > 0)
+            memcpy(buffer + (size_t)ranks->offset_of[p->number] * element + first,
+                   (const char *)from->data + (is_whole ? first : 0), n_bytes);
+    }
+    return OT_OK;
+}
+
+// Of values that are whole nothing is gathered but what was updated, or averages: by the reduction
+// of their gradients.
+static ot__reduce *gather_of(const ot__bucket *b)
+{
+    return b->gather != NULL ? b->gather : b->reduce;
+}
+
 static ot_status start_gather_of(const ot_session *session, const ot__bucket *b, void *buffer)
 {
     void *buffers[OT_TREE_COVER_MAX] = {buffer};
     const size_t n_bytes = ot__bucket_share_bytes(session->ranks, b);
 
-    if (n_bytes > 0)
+    if (session->ranks->gathers_averages)
+        OT_TRY(put_averages(session, b, buffer));
+    else if (n_bytes > 0)
         memcpy(own_share(session, b, buffer), b->value_share, n_bytes);
-    return ot__reduce_start(b->gather, OT_REDUCE_GATHER, buffers);
+    return ot__reduce_start(gather_of(b), OT_REDUCE_GATHER, buffers);
 }
 
 // Gradients of a slice count as its rows do.
@@ -194,7 +232,7 @@ ot_status ot__transfer_run(void *context, ot_transfer what, int64_t bucket, void
     case OT_TRANSFER_GATHER_START:
         return start_gather_of(session, b, buffer);
     case OT_TRANSFER_GATHER_WAIT:
-        return ot__reduce_wait(b->gather);
+        return ot__reduce_wait(gather_of(b));
     case OT_TRANSFER_SCATTER_START:
         return start_scatter_of(session, b, buffer);
     default:

@@ -326,15 +326,33 @@ ot_status ot_session_set_loss_scale(ot_session *session, double scale)
 
 // ---- averages ----
 
+static ot_status check_averages(const ot_session *session, int use)
+{
+    if (use == 0 || session->optimizer.has_slot[OT_SLOT_AVERAGE])
+        return OT_OK;
+    return ot__error(OT_ERR_STATE, "the optimizer keeps no averages of the parameters: set its "
+                                   "average_decay");
+}
+
+// Where they are cut over ranks, or will be, eval steps are those of all that take them.
+static ot_status agree_on_averages(ot_session *session, ot_status st, int use)
+{
+    const ot_agree_field fields[] = {{"whether averages are used", use != 0}};
+
+    if (use != 0)
+        OT_THEN(st, ot__transfers_list_averages(session));
+    return ot__ranks_agree(session->ranks->comm, st, "use_averages", fields, (int)OT_COUNT(fields));
+}
+
 static ot_status use_averages(ot_session *session, int use)
 {
-    if (use != 0 && session->ranks != NULL && session->ranks->zero > 0)
-        return ot__error(OT_ERR_UNSUPPORTED,
-                         "the averages of the parameters are cut over the ranks "
-                         "(zero): evaluate without them");
-    if (use != 0 && !session->optimizer.has_slot[OT_SLOT_AVERAGE])
-        return ot__error(OT_ERR_STATE, "the optimizer keeps no averages of the parameters: set its "
-                                       "average_decay");
+    ot_status st = check_averages(session, use);
+
+    if (ot__session_is_cut(session))
+        st = agree_on_averages(session, st, use);
+    OT_TRY(st);
+    if (ot__session_is_cut(session) && session->checkpoint->shows_averages != (use != 0))
+        ot__compiled_model_drop_plans(&session->eval); // which gather values, or none
     session->checkpoint->shows_averages = use != 0;
     return OT_OK;
 }

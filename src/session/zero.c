@@ -292,7 +292,7 @@ ot_status ot__zero_cut(ot_session *session)
     ranks->is_cut = true;
     ot__compiled_model_drop_plans(&session->optimizer.program); // of whole slots
     session->optimizer.plan = NULL;
-    if (ranks->cuts_values)
+    if (ot__ranks_gather(session, OT_MODE_EVAL))
         ot__compiled_model_drop_plans(&session->eval); // of whole values
     st = ot__buckets_set_slices(session, ranks->n_slices > 0 ? ranks->n_slices : ranks->n_ranks);
     ranks->is_cut = st == OT_OK;

@@ -184,7 +184,7 @@ static ot_status loop_step(ot__loop *l)
     ot_event event;
     ot_status st;
 
-    OT_TRY(ot__loop_agree(l, OT_OK, "training"));
+    OT_TRY(ot__loop_agree(l, ot__save_cut_best(l), "training"));
     if (l->is_stopping)
         return OT_OK;
     OT_TRY(ot__directory_poll(l));
@@ -311,10 +311,6 @@ static ot_status start_loop(ot__loop *l)
 {
     const ot_train_options *options = l->options;
 
-    if (options->keep_best && ot__session_joins_steps(l->session, OT_MODE_EVAL))
-        return ot__error(OT_ERR_UNSUPPORTED,
-                         "keep_best: each rank has a part of the values (zero 3), of which no copy "
-                         "is kept: use zero 0 to 2");
     OT_TRY(ot__save_open(l));
     OT_TRY(ot__loop_set_schedule(l));
     if (options->config)
@@ -341,6 +337,19 @@ static ot_status open_journal(ot__loop *l)
     return ot__journal_open(&l->journal, l->options, &l->at, l->start_step);
 }
 
+// `st`: how the run went, whose message stays.
+static ot_status restore_best(ot__loop *l, ot_status st)
+{
+    char message[ERROR_MAX];
+
+    if (st == OT_OK)
+        return ot__loop_agree(l, ot__save_restore_best(l), "training");
+    snprintf(message, sizeof message, "%s", ot_error_message());
+    if (ot__save_restore_best(l) != OT_OK)
+        ot__log(OT_LOG_WARNING, "%s", ot_error_message());
+    return ot__error(st, "%s", message);
+}
+
 static ot_status run_loop(ot__loop *l)
 {
     ot_status st = start_loop(l);
@@ -350,9 +359,7 @@ static ot_status run_loop(ot__loop *l)
     st = train(l);
     if (st != OT_OK)
         st = save_after_error(l, st);
-    if (l->options->keep_best && ot__save_restore_best(l) != OT_OK && st == OT_OK)
-        st = OT_ERR_NO_MEMORY;
-    return st;
+    return l->options->keep_best ? restore_best(l, st) : st;
 }
 
 // Of the parameters that the run ends with.

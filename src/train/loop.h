@@ -55,7 +55,8 @@ typedef struct ot__loop {
     int64_t n_skipped;
     // saving
     char *checkpoint_path, *best_path, *model_path, *latest_path;
-    ot_tensor **best; // copies of all parameters at the best epoch
+    ot_tensor **best;    // copies of what this rank has of all parameters, at the best epoch
+    bool is_best_loaded; // they are whole, of a file
     ot_metrics best_metrics;
     ot__save_plan plan;
     bool is_confirmed; // the parameters have given a finite loss
@@ -104,8 +105,9 @@ ot_status ot__loop_set_schedule(ot__loop *l);
 
 // not_finite.c: why the loss of the present batch may be `loss`
 ot_status ot__loop_blame(const ot__loop *l, double loss);
-// OT_ERR_NOT_FINITE naming the tensor, when what is trained is not finite.
-ot_status ot__loop_check_parameters(const ot__loop *l);
+// OT_ERR_NOT_FINITE naming the tensor, when what is trained is not finite. Collective where it is
+// cut over ranks.
+ot_status ot__loop_check_parameters(ot__loop *l);
 
 // save.c
 // The folder is this run's own from here on, and has no other run's checkpoint.
@@ -121,6 +123,7 @@ ot_status ot__save_last(ot__loop *l);
 void ot__save_published(ot__loop *l, const ot_event *event);
 void ot__save_remove(const char *path); // a checkpoint file, and what belongs to it
 ot_status ot__save_load_best(ot__loop *l);
+ot_status ot__save_cut_best(ot__loop *l); // what was loaded, once values are cut
 ot_status ot__save_restore_best(ot__loop *l);
 
 // save_directory.c. All but the first two are collective.

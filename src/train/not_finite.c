@@ -59,7 +59,7 @@ ot_status ot__loop_blame(const ot__loop *l, double loss)
                      is_first ? "inputs, targets or parameters are too large" : advice);
 }
 
-ot_status ot__loop_check_parameters(const ot__loop *l)
+static ot_status check_here(const ot__loop *l)
 {
     ot__not_finite found;
 
@@ -68,4 +68,12 @@ ot_status ot__loop_check_parameters(const ot__loop *l)
     return ot__error(OT_ERR_NOT_FINITE, "%s '%s' has %s after step %" PRId64 ": %s", found.what,
                      found.name, print_number(found.value), ot_session_step_count(l->session),
                      found.is_moment ? "scale inputs and targets, or clip gradients" : advice);
+}
+
+// Ranks may have parts of what is looked at.
+ot_status ot__loop_check_parameters(ot__loop *l)
+{
+    const ot_status st = check_here(l);
+
+    return ot__session_is_cut(l->session) ? ot__loop_agree(l, st, "parameters") : st;
 }

@@ -107,16 +107,34 @@ static ot_status save_run_model(ot__loop *l)
 
 // ---- the best epoch ----
 
+// Of another checkpoint, where they are whole, or of the run's own (NULL).
 static ot_status take_parameters(ot__loop *l, const ot_checkpoint *from)
 {
-    int n = ot_checkpoint_parameter_count(l->checkpoint);
+    const int n = ot_checkpoint_parameter_count(l->checkpoint);
+    ot_status st;
 
     best_release(l);
+    l->is_best_loaded = from != NULL;
     l->best = ot__alloc_zero((size_t)n + 1, sizeof(*l->best));
-    OT_TRY(ot__made(l->best));
-    for (int i = 0; i < n; i++)
-        OT_TRY(ot_checkpoint_get_parameter(from, ot_checkpoint_parameter_name(l->checkpoint, i),
-                                           &l->best[i]));
+    st = ot__made(l->best);
+    for (int i = 0; i < n && st == OT_OK; i++) {
+        const char *name = ot_checkpoint_parameter_name(l->checkpoint, i);
+
+        st = from != NULL ? ot_checkpoint_get_parameter(from, name, &l->best[i])
+                          : ot__ckpt_copy_part(l->checkpoint, i, &l->best[i]);
+    }
+    if (st != OT_OK) // some of them are nothing to end with
+        best_release(l);
+    return st;
+}
+
+ot_status ot__save_cut_best(ot__loop *l)
+{
+    if (!l->is_best_loaded || !ot__session_cuts_values(l->session))
+        return OT_OK;
+    for (int i = 0; l->best && i < ot_checkpoint_parameter_count(l->checkpoint); i++)
+        OT_TRY(ot__ckpt_cut_whole(l->checkpoint, i, &l->best[i]));
+    l->is_best_loaded = false;
     return OT_OK;
 }
 
@@ -136,9 +154,9 @@ ot_status ot__save_load_best(ot__loop *l)
 
 ot_status ot__save_restore_best(ot__loop *l)
 {
+    OT_TRY(ot__save_cut_best(l));
     for (int i = 0; l->best && i < ot_checkpoint_parameter_count(l->checkpoint); i++)
-        OT_TRY(ot_checkpoint_set_parameter(
-            l->checkpoint, ot_checkpoint_parameter_name(l->checkpoint, i), l->best[i]));
+        OT_TRY(ot__ckpt_take_part(l->checkpoint, i, l->best[i]));
     return OT_OK;
 }
 
@@ -170,16 +188,24 @@ static ot_status note_position(ot__loop *l, const ot__save_plan *plan)
     return ot__trainer_put_scale(l->trainer);
 }
 
-// Of rank 0: a file. The best epoch is one of parameters alone where ranks have parts of the rest.
-static ot_status write_run_file(ot__loop *l, const ot__save_plan *plan, bool is_best)
+// Of rank 0: a file, and what goes with it.
+static ot_status write_run_file(ot__loop *l, const ot__save_plan *plan, const char *path)
 {
     if (ot__loop_rank(l) > 0)
         return OT_OK;
     OT_TRY(save_run_model(l));
     OT_TRY(note_position(l, plan));
-    return is_best && ot__session_is_cut(l->session)
-               ? ot_checkpoint_save(l->checkpoint, l->best_path, 0)
-               : ot_session_save(l->session, is_best ? l->best_path : l->checkpoint_path);
+    return path != NULL ? ot_session_save(l->session, path) : OT_OK;
+}
+
+// One of parameters alone where ranks have parts of the rest, and perhaps of these.
+static ot_status write_best_file(ot__loop *l, const ot__save_plan *plan, ot_status st)
+{
+    if (!ot__session_is_cut(l->session))
+        return st == OT_OK ? write_run_file(l, plan, l->best_path) : st;
+    OT_THEN(st, write_run_file(l, plan, NULL));
+    OT_TRY(ot__loop_agree(l, st, "saving"));
+    return ot__session_save_values(l->session, l->best_path);
 }
 
 // Of all ranks; `st`: how it went so far on this one.
@@ -194,13 +220,15 @@ static ot_status write_directory(ot__loop *l, const ot__save_plan *plan, ot_stat
     return OT_OK;
 }
 
-static ot_status write_best(ot__loop *l, const ot__save_plan *plan)
+// Of all ranks; `st`: how it went so far on this one.
+static ot_status write_best(ot__loop *l, const ot__save_plan *plan, ot_status st)
 {
-    OT_TRY(take_parameters(l, l->checkpoint));
-    l->best_metrics = plan->at.best.metrics;
+    OT_THEN(st, take_parameters(l, NULL));
+    if (st == OT_OK)
+        l->best_metrics = plan->at.best.metrics;
     if (!l->best_path)
-        return OT_OK;
-    OT_TRY(write_run_file(l, plan, true));
+        return st;
+    OT_TRY(write_best_file(l, plan, st));
     l->has_old_best = false;
     return OT_OK;
 }
@@ -210,11 +238,11 @@ static ot_status carry_out(ot__loop *l, const ot__save_plan *plan)
     ot_status st = ot__loop_check_parameters(l);
 
     if (plan->best)
-        OT_THEN(st, write_best(l, plan));
+        st = write_best(l, plan, st);
     if (plan->checkpoint && l->saves_directories)
         return write_directory(l, plan, st);
     if (plan->checkpoint)
-        OT_THEN(st, write_run_file(l, plan, false));
+        OT_THEN(st, write_run_file(l, plan, l->checkpoint_path));
     return st;
 }
 

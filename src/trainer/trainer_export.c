@@ -55,7 +55,7 @@ static ot_status refer_to_values(const ot_trainer *trainer, ot_dict *values)
 
         if (p == NULL)
             continue;
-        if (p->value_sharding != NULL && values != NULL) {
+        if (ot__ckpt_shown_sharding(checkpoint, p) != NULL && values != NULL) {
             OT_TRY(ot__session_look_up_value(values, p, &value->constant));
             continue;
         }
@@ -94,7 +94,7 @@ static ot_status copy_forward(const ot_trainer *trainer, ot_model **out)
 static ot_status export_forward(ot_trainer *trainer, const char *path, ot_model **out)
 {
     const ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
-    const bool is_cut = ot__session_cuts_values(trainer->session);
+    const bool is_cut = ot__session_cuts_shown(trainer->session);
     ot_dict *values = NULL;
     ot_status st;
 
@@ -103,7 +103,7 @@ static ot_status export_forward(ot_trainer *trainer, const char *path, ot_model 
     if (trainer->forward == NULL)
         return ot__error(OT_ERR_STATE, "the trainer was made of artifacts or of a session and has "
                                        "no forward model: use ot_session_export()");
-    st = ot__session_gather_values(trainer->session, &values);
+    st = ot__session_gather_shown(trainer->session, &values);
     if (!is_cut || ot__session_is_root(trainer->session)) {
         OT_THEN(st, refer_to_values(trainer, values));
         OT_THEN(st, path != NULL ? ot_model_save(trainer->forward, path, NULL)

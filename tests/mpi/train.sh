@@ -57,8 +57,14 @@ says 1 "resumed from parts/step-11, after step 11"
 same parts.onnx whole.onnx
 job 2 1 $options --zero 4 --out none.onnx
 says 1 "zero is 4, expected 0 to 3"
-job 2 1 $options --zero 3 --out none.onnx
-says 1 "keep_best: each rank has a part of the values"
+
+# The best epoch, of which each process has a part: that of one process, also from the file that is saved.
+plain=$(echo "$options --lr 0.3" | sed 's/--reproducible//')
+"$command" train $plain --slices 3 --quiet --out best.onnx --checkpoint-dir best1
+job 3 0 $plain --zero 3 --out best3.onnx --checkpoint-dir best3
+same best3.onnx best.onnx
+for n in 1 3; do "$command" export best$n --checkpoint best --out saved$n.onnx; done
+same saved3.onnx saved1.onnx
 
 # The same with parts of the gradients and of the values. Batches of 7 rows leave the last one with 4, of which slices differ.
 last=$(echo "$options" | sed 's/--keep-best//')

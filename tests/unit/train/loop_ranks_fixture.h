@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/file_calls.h"
+#include "dist/whole.h"
 #include "session/ranks.h"
 #include "slices_fixture.h"
 #include "unit/base/temporary_folder.h"
@@ -38,6 +39,7 @@ typedef struct plan {
     int zero;
     bool syncs_norms;
     int64_t batch_size; // 0: BATCH
+    double rate;        // 0: that of the fixture
     ot_checkpoint_format format;
     bool saves_async;
     outcome outcomes[RANKS_MAX];
@@ -133,6 +135,8 @@ static inline ot_status run_on(const plan *p, ot_comm *comm, int rank, outcome *
     st = open_world_over(&w, p->text, &session);
     if (p->resumes)
         OT_THEN(st, load_saved(&w, p, &session));
+    if (p->rate > 0)
+        OT_THEN(st, ot_session_set_learning_rate(w.session, p->rate));
     if (p->batch_size > 0)
         w.batch_size = p->batch_size;
     if (is_bad && !(fabs(p->bad_target) <= 0)) // nan, too
@@ -144,7 +148,9 @@ static inline ot_status run_on(const plan *p, ot_comm *comm, int rank, outcome *
     ot__file_fault_after(-1, OT_FILE_FULL);
     out->status = st;
     snprintf(out->message, sizeof out->message, "%s", st != OT_OK ? ot_error_message() : "");
-    if (w.session != NULL)
+    if (st == OT_OK) // as on all ranks
+        st = make_values_whole(w.session);
+    if (w.session != NULL && (st == OT_OK || p->zero < 3)) // else ranks may have parts
         take_values(&w, out);
     close_world(&w);
     return st;

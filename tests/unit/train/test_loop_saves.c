@@ -102,25 +102,43 @@ static void of_a_run_that_is_overwritten_nothing_is_left(void **state)
     assert_true(is_saved_as_file(&p));
 }
 
+// A run, and one that goes on from it for an epoch at a rate that is too high.
+static void run_past_the_best_epoch(plan *p, int n_ranks, outcome ends[2])
+{
+    p->resumes = false;
+    p->epochs = 2;
+    p->rate = 0;
+    run_plan(p, n_ranks);
+    assert_runs_well(p);
+    ends[0] = p->outcomes[0];
+    p->resumes = true;
+    p->epochs++;
+    p->rate = 1;
+    run_plan(p, n_ranks);
+    assert_runs_well(p);
+    ends[1] = p->outcomes[0];
+}
+
 static void the_best_epoch_is_that_of_one_process(void **state)
 {
-    plan p = {.text = perceptron,
-              .slices = 3,
-              .accumulation = 1,
-              .epochs = 12,
-              .patience = 2,
-              .keeps_best = true,
-              .bad_rank = -1};
-    outcome one;
+    plan p = {
+        .text = perceptron, .slices = 3, .accumulation = 1, .keeps_best = true, .bad_rank = -1};
+    outcome one[2], three[2];
 
     p.folder = in_folder(state, "one");
-    run_plan(&p, 1);
-    assert_runs_well(&p);
-    one = p.outcomes[0];
-    p.folder = in_folder(state, "three");
-    run_plan(&p, 3);
-    assert_runs_well(&p);
-    assert_same_outcome(&p.outcomes[0], &one);
+    run_past_the_best_epoch(&p, 1, one);
+    // The epoch of the resumed run is no better: it ends with what it has loaded.
+    assert_memory_equal(one[1].values, one[0].values, sizeof one[0].values);
+    assert_true(one[1].n_steps > one[0].n_steps);
+    for (p.zero = 0; p.zero <= 3; p.zero++) {
+        char name[] = "zero-0";
+
+        name[5] = (char)('0' + p.zero);
+        p.folder = in_folder(state, name);
+        run_past_the_best_epoch(&p, 3, three);
+        for (int i = 0; i < 2; i++)
+            assert_same_outcome(&three[i], &one[i]);
+    }
 }
 
 static void a_stop_that_one_rank_wants_stops_all(void **state)
@@ -200,15 +218,21 @@ static void what_finds_no_room_is_an_error_of_all_and_leaves_nothing(void **stat
 
 static void without_memory_for_a_save_all_fail_alike(void **state)
 {
-    for (int zero = 0; zero < 2; zero++) {
+    static const struct {
+        const char *folder;
+        int zero;
+    } runs[] = {{"run", 0}, {"parts", 1}, {"values", 3}};
+
+    for (size_t i = 0; i < OT_COUNT(runs); i++) {
         plan p = {.text = convolution,
                   .slices = 2,
                   .accumulation = 2,
                   .epochs = 1,
-                  .zero = zero,
+                  .zero = runs[i].zero,
+                  .keeps_best = runs[i].zero == 3,
                   .saves_async = true};
 
-        p.folder = in_folder(state, zero > 0 ? "parts" : "run");
+        p.folder = in_folder(state, runs[i].folder);
         lack_memory(&p);
     }
 }
