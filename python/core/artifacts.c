@@ -362,7 +362,7 @@ static PyObject *artifacts_take_checkpoint(PyObject *self, PyObject *unused)
 }
 
 // session(checkpoint or None, n_threads, reproducible, memory_max, (Comm or None,
-// bucket_bytes, zero)) -> (Checkpoint, Session)
+// bucket_bytes, zero, sync_batch_norm)) -> (Checkpoint, Session)
 static PyObject *artifacts_session(PyObject *self, PyObject *args)
 {
     ot_artifacts *artifacts = ((artifacts_object *)self)->artifacts;
@@ -417,8 +417,8 @@ static PyMethodDef methods[] = {
      "(name, whether it trains, Tensor with a copy) of every parameter, sorted by name."},
     {"session", artifacts_session, METH_VARARGS,
      "session(checkpoint or None: takes its own, n_threads, reproducible, memory_max, (Comm or "
-     "None, bucket_bytes, zero), precision=0, attn_dropout=False, gelu=False, layers=False, "
-     "number_of_layers=0) -> "
+     "None, bucket_bytes, zero, sync_batch_norm), precision=0, attn_dropout=False, gelu=False, "
+     "layers=False, number_of_layers=0) -> "
      "(Checkpoint, Session)"},
     {"take_checkpoint", artifacts_take_checkpoint, METH_NOARGS,
      "The checkpoint, which the artifacts then no longer have."},

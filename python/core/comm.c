@@ -122,7 +122,8 @@ int core_comm_take(PyObject *object, core_parallel *out)
     unsigned long long bucket_bytes;
 
     *out = (core_parallel){.options = OT_PARALLEL_OPTIONS_INIT};
-    if (!PyArg_ParseTuple(object, "OKi", &comm, &bucket_bytes, &out->options.zero))
+    if (!PyArg_ParseTuple(object, "OKip", &comm, &bucket_bytes, &out->options.zero,
+                          &out->options.sync_batch_norm))
         return -1;
     out->options.bucket_bytes = (size_t)bucket_bytes;
     if (comm == Py_None)

@@ -407,7 +407,7 @@ static PyObject *session_export(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"create", session_create, METH_VARARGS | METH_STATIC,
      "create(training, eval, checkpoint, n_threads, reproducible, memory_max, (Comm or None, "
-     "bucket_bytes, zero)) -> Session"},
+     "bucket_bytes, zero, sync_batch_norm)) -> Session"},
     {"set_optimizer", session_set_optimizer, METH_O, "set_optimizer(Model or None)"},
     {"input_names", session_input_names, METH_VARARGS, "input_names(training)"},
     {"output_names", session_output_names, METH_VARARGS, "output_names(training)"},

@@ -261,7 +261,7 @@ static PyObject *trainer_step(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"create", trainer_create, METH_VARARGS | METH_STATIC,
      "create(Model, json, schedule or None, LossScaler or None, session options or None, "
-     "(Comm or None, bucket_bytes, zero))"},
+     "(Comm or None, bucket_bytes, zero, sync_batch_norm))"},
     {"input_names", trainer_input_names, METH_NOARGS, "In the order of the description."},
     {"output_names", trainer_output_names, METH_NOARGS, "In the order of the description."},
     {"computed_in", trainer_computed_in, METH_O,

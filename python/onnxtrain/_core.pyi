@@ -122,7 +122,7 @@ class Session:
         n_threads: int,
         reproducible: bool,
         memory_max: int,
-        parallel: tuple[Comm | None, int, int],
+        parallel: tuple[Comm | None, int, int, bool],
         /,
     ) -> Session: ...
     def set_optimizer(self, model: Model | None, /) -> None: ...
@@ -207,7 +207,7 @@ class Artifacts:
         n_threads: int,
         reproducible: bool,
         memory_max: int,
-        parallel: tuple[Comm | None, int, int],
+        parallel: tuple[Comm | None, int, int, bool],
         precision: int = 0,
         attn_dropout: bool = False,
         gelu: bool = False,
@@ -284,7 +284,7 @@ class Trainer:
         schedule: Callable[[], list[float]] | None,
         scaler: LossScaler | None,
         session: tuple[int, bool, int] | None,
-        parallel: tuple[Comm | None, int, int],
+        parallel: tuple[Comm | None, int, int, bool],
         /,
     ) -> Trainer: ...
     def input_names(self) -> list[str]: ...

@@ -131,6 +131,7 @@ class Run:
         comm: Comm | None = None,
         zero: int = 0,
         bucket_bytes: int = 0,
+        sync_batch_norm: bool = False,
     ) -> None:
         self.rank = 0 if comm is None else comm.rank
         self.writes = _comm.writes(comm, zero)
@@ -151,7 +152,7 @@ class Run:
             options.intra_op_num_threads,
             options.use_deterministic_compute,
             memory_bytes(options.memory_max),
-            _comm.parallel(comm, zero, bucket_bytes),
+            _comm.parallel(comm, zero, bucket_bytes, sync_batch_norm),
             *steps,
         )
         self.measured = (0, _UNKNOWN, _UNKNOWN, 1)  # task, output, input and class axis of the metrics

@@ -181,6 +181,7 @@ def train(
     bucket_bytes: int = 0,
     checkpoint_format: str = "auto",
     save_async: bool = False,
+    sync_batch_norm: bool = False,
 ) -> TrainingResult:
     """Train a model on data.
 
@@ -282,6 +283,8 @@ def train(
         checkpoint_format: "file": `checkpoint`, which one process writes; "directory": `step-<n>`, to which each process
             writes its part, and `latest`; "auto": directories with `save_async`, or where processes have parts (`zero`).
         save_async: write checkpoint directories while the training goes on, from a copy in memory.
+        sync_batch_norm: batch normalisations take mean and variance of the batches of all ranks together, which make
+            every step together then, with a slice each; else of a slice.
 
     Returns:
         A :class:`TrainingResult`.
@@ -322,7 +325,7 @@ def train(
         bindings = [f"{name}={fields}" for name, fields in (bind or {}).items()]
         first_row = -1 if header is None else int(header)
         data_options = DataOptions(target, label, bindings, *prepared[:3], first_row, max_unpacked)
-        shares = (comm, zero, bucket_bytes)
+        shares = (comm, zero, bucket_bytes, sync_batch_norm)
         run = Run(forward, built, data_options, saved if is_resumed else None, options, steps, *shares)
         is_resumed = run.load_directory(folder, is_resumed) if resume else False
         progress = progress and run.rank == 0

@@ -127,6 +127,8 @@ class Module:
             module, train steps and the optimizer's steps are then collective: all ranks make them, in the same order.
         zero: what of the state is cut over the ranks; 0: nothing.
         bucket_bytes: how many bytes of gradients are summed at once; 0: chosen.
+        sync_batch_norm: batch normalisations take mean and variance of the batches of all ranks together, else of the
+            rank's own.
 
     Attributes:
         training: whether a call is a train step (True at first) or an eval step.
@@ -147,6 +149,7 @@ class Module:
         comm: Comm | None = None,
         zero: int = 0,
         bucket_bytes: int = 0,
+        sync_batch_norm: bool = False,
     ) -> None:
         options = options_or_default(session_options)
         self._comm = _comm.several(comm)
@@ -163,7 +166,7 @@ class Module:
             options.intra_op_num_threads,
             options.use_deterministic_compute,
             memory_bytes(options.memory_max),
-            _comm.parallel(self._comm, zero, bucket_bytes),
+            _comm.parallel(self._comm, zero, bucket_bytes, sync_batch_norm),
         )
         state._rank = 0 if self._comm is None else self._comm.rank
         self._writes = _comm.writes(self._comm, zero)

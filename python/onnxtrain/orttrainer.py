@@ -108,6 +108,8 @@ class ORTTrainer:
         comm: the ranks that train together, each on batches of its own; None: those that mpirun has started. Making the
             trainer, train steps and what changes or saves the state are then collective: all ranks make these calls, in
             the same order. Rank 0 writes files.
+        sync_batch_norm: batch normalisations take mean and variance of the batches of all ranks together, else of the
+            rank's own.
 
     Attributes:
         model_desc: the description, with types once they are known.
@@ -122,6 +124,7 @@ class ORTTrainer:
         loss_fn: Callable[[Any, Any], Any] | None = None,
         options: ORTTrainerOptions | None = None,
         comm: Comm | None = None,
+        sync_batch_norm: bool = False,
     ) -> None:
         expect(model is not None, "model is None, expected an ONNX model or a torch.nn.Module")
         expect(isinstance(model_desc, dict), f"model_desc is {type(model_desc).__name__}, expected a dict")
@@ -144,6 +147,7 @@ class ORTTrainer:
         ranks = _comm.several(comm)
         self._rank = 0 if ranks is None else ranks.rank
         self._comm = ranks if comm is None else comm
+        self._sync_batch_norm = sync_batch_norm
         self._torch_model = model if is_module else None
         self._train_step_info = TrainStepInfo(optim_config)
         self._fetches: list[str] = []
@@ -234,7 +238,7 @@ class ORTTrainer:
         self._is_mixed = self._precision() != "f32"
         json_text = self._configuration(self._taken_description(), frozen)
         session = _session(self.options.session_options)
-        shares = _comm.parallel(self._comm, 0, 0)
+        shares = _comm.parallel(self._comm, 0, 0, self._sync_batch_norm)
         self._trainer = _asserting(
             _core.Trainer.create, forward, json_text, self._schedule(), self._scaler, session, shares
         )

@@ -20,9 +20,19 @@ from onnxtrain.distributed.checkpoint import async_save
 from onnxtrain.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
 
 RATE = 0.1
-WITH_LOSS = TEXT.replace(b"(float[N, 3] x)", b"(float[N, 3] x, int64[N] labels)").replace(
-    b"(float[N, 2] y)", b"(float loss, float[N, 2] y)"
-).replace(b"y = Add(n, b2)", b"y = Add(n, b2) loss = SoftmaxCrossEntropyLoss(y, labels)")
+
+
+def with_loss(text):
+    text = text.replace(b"(float[N, 3] x)", b"(float[N, 3] x, int64[N] labels)").replace(b"(float[N, 2] y)", b"(float loss, float[N, 2] y)")
+    return text.replace(b"y = Add(n, b2)", b"y = Add(n, b2) loss = SoftmaxCrossEntropyLoss(y, labels)")
+
+
+WITH_LOSS = with_loss(TEXT)
+
+
+NORMALISED = TEXT.replace(b"h = Relu(a)", b"q = BatchNormalization(a, scale, bias, mean, var) h = Relu(q)").replace(
+    b"-0.05}>", b"-0.05}, " + b", ".join(b"float[4] %s = {%s}" % (name, b"1, 1, 1, 1" if name in (b"scale", b"var") else b"0, 0, 0, 0")
+                                         for name in (b"scale", b"bias", b"mean", b"var")) + b">")
 
 
 def same(found, wanted, what):
@@ -86,12 +96,12 @@ def values_of(state):
     return {name: state.parameters[name].data for name in NAMES}
 
 
-def trained(data=None, **options):
+def trained(data=None, model=TEXT, **options):
     how = SessionOptions()
     how.use_deterministic_compute = True
     how.intra_op_num_threads = 1
     options = {"epochs": 2, "batch_size": 7, "split": 0.2, "learning_rate": 0.02, **options}
-    return onnxtrain.train(TEXT, data or points(), session_options=how, progress=False, **options)
+    return onnxtrain.train(model, data or points(), session_options=how, progress=False, **options)
 
 
 def training(comm, folder):
@@ -203,6 +213,60 @@ def trainers(comm, folder):
     same((folder / "trainer1.onnx").exists(), False, "whether rank 1 writes")
 
 
+def normalised_values(state):
+    return {name: state.parameters[name].data for name in ("w1", "w2", "b2", "scale")}
+
+
+def stepped(rows, folder, **shares):
+    """Three updates of a module."""
+    state = CheckpointState.load_checkpoint(folder / "checkpoint")
+    module = Module(folder / "training_model.onnx", state, **shares)
+    optimizer = Optimizer(folder / "optimizer_model.onnx", module)
+    optimizer.set_learning_rate(RATE)
+    for step in range(3):
+        module(*rows(step))
+        optimizer.step()
+        module.lazy_reset_grad()
+    return normalised_values(state)
+
+
+def stepped_trainer(rows, **shares):
+    description = {"inputs": [("x", ["N", 3]), ("labels", ["N"])], "outputs": [("loss", [], True), ("y", ["N", 2])]}
+    model = with_loss(NORMALISED)
+    trainer = ORTTrainer(model, description, optim.SGDConfig(lr=RATE), **shares)
+    for step in range(3):
+        trainer.train_step(*rows(step))
+    return get_model_state_dict(trainer)
+
+
+def normalisations(comm, folder):
+    """By statistics of both batches: one process with the rows of both; by those of each, another training."""
+    alone = Comm("self")
+
+    def own(step):
+        return batch(2 * step + comm.rank)
+
+    def both(step):
+        return [np.concatenate(parts) for parts in zip(batch(2 * step), batch(2 * step + 1))]
+
+    def compare(way, run, rows_of_one):
+        one = run(rows_of_one, comm=alone)
+        for is_sync in (True, False):
+            found = run(own, comm=comm, sync_batch_norm=is_sync)
+            apart = max(float(np.abs(found[name] - one[name]).max()) for name in ("w1", "w2", "b2", "scale"))
+            assert apart < 1e-5 if is_sync else apart > 1e-4, f"{way}, sync_batch_norm={is_sync}: {apart} off"
+
+    folder = folder / "normalised"
+    if comm.rank == 0:
+        folder.mkdir()
+        how = {"loss": artifacts.LossType.CrossEntropyLoss, "optimizer": artifacts.OptimType.SGD}
+        artifacts.generate_artifacts(NORMALISED, artifact_directory=folder, **how)
+    comm.barrier()
+    compare("train()", lambda rows, **shares: normalised_values(trained(model=NORMALISED, **shares).state), None)
+    compare("Module", lambda rows, **shares: stepped(rows, folder, **shares), both)
+    compare("ORTTrainer", stepped_trainer, both)
+
+
 def same_state(found, wanted, place="state"):
     if isinstance(wanted, dict):
         same(sorted(found), sorted(wanted), place)
@@ -302,6 +366,7 @@ def work(folder):
     failures(comm, folder)
     modules(comm, folder)
     trainers(comm, folder)
+    normalisations(comm, folder)
     trainers_with_zero(comm, folder)
     directories(comm, folder)
     print(f"rank {comm.rank} ends", flush=True)

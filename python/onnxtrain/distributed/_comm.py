@@ -268,11 +268,13 @@ def several(comm: Comm | None) -> Comm | None:
     return _job
 
 
-def parallel(comm: Comm | None, zero: int, bucket_bytes: int) -> tuple[_core.Comm | None, int, int]:
+def parallel(
+    comm: Comm | None, zero: int, bucket_bytes: int, sync_batch_norm: bool
+) -> tuple[_core.Comm | None, int, int, bool]:
     """How a session shares its work, as the library takes it."""
     if bucket_bytes < 0:
         raise _core.InvalidArgument(f"bucket_bytes is {bucket_bytes}, expected bytes, or 0")
-    return None if comm is None else comm._comm, bucket_bytes, zero
+    return None if comm is None else comm._comm, bucket_bytes, zero, sync_batch_norm
 
 
 def cuts_values(comm: Comm | None, zero: int) -> bool:
