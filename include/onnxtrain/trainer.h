@@ -216,7 +216,8 @@ typedef struct ot_save_options {
 
 /**
  * Write a file, durably: a kill at any moment leaves the old or the new one. What it has of the
- * trainer is its state, with the gradients of an accumulation under way.
+ * trainer is its state, with the gradients of an accumulation under way: of several ranks without
+ * ZeRO those of the one that saves.
  *
  * Collective where ranks have parts of the state (ZeRO): rank 0 writes all of it, in HDF5 alone.
  *

@@ -112,18 +112,22 @@ job 3 1 $options --slices 2 --out none.onnx
 says 1 "slices: 2, expected at least 1 for each of the 3 processes"
 [ ! -e none.onnx ] || fail "a model was written"
 
-# What one process alone finds wrong ends all.
+# What one process alone finds wrong ends all: a column that is not there, a file that it lacks.
 cat >odd.sh <<'END'
+odd=$1
+shift
 case ${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}} in
-1) exec "$@" --label none ;;
+1) exec "$@" $odd ;;
 *) exec "$@" ;;
 esac
 END
-status=0
-timeout -k 5 50 "$mpirun" -n 2 sh odd.sh "$command" train $options --out none.onnx >out 2>err </dev/null || status=$?
-[ "$status" = 1 ] || fail "expected status 1"
-says 1 "onnxtrain: rank 1: "
-[ ! -e none.onnx ] || fail "a model was written"
+for odd in "--label none" "--data none.csv"; do
+    status=0
+    timeout -k 5 50 "$mpirun" -n 2 sh odd.sh "$odd" "$command" train $options --out none.onnx >out 2>err </dev/null || status=$?
+    [ "$status" = 1 ] || fail "expected status 1"
+    says 1 "onnxtrain: rank 1: "
+    [ ! -e none.onnx ] || fail "a model was written"
+done
 
 # A signal to one of them stops all after the same step, saved. The log is a pipe: rank 0 waits when nobody reads it.
 cat >stop.sh <<'END'

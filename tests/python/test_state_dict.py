@@ -184,6 +184,15 @@ class StateDictTest(NetworkTest):
             get_optimizer_state_dict(module, stranger)
         self.assertIsNotNone(optimizer)
 
+    def test_values_of_no_kind_are_refused(self):
+        _, module, optimizer = self.open(0)
+        model, optims = get_state_dict(module, optimizer)
+        with self.assertRaisesRegex(TypeError, "'w1'"):
+            set_model_state_dict(module, model | {"w1": object()})
+        optims["state"]["w1"]["exp_avg"] = object()
+        with self.assertRaisesRegex(TypeError, "'exp_avg'"):
+            set_optimizer_state_dict(module, optimizer, optims)
+
     def test_parts_of_tensors_are_taken(self):
         state, module, _ = self.open(1)
         given = get_model_state_dict(module)

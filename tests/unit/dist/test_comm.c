@@ -141,6 +141,39 @@ static void groups_beyond_the_transports_tags_are_refused(void **state)
     run_ranks(3, make_many_groups, NULL);
 }
 
+// ---- another version ----
+
+static void *join_with_this_version(void *argument)
+{
+    ot_comm *comm;
+
+    assert_int_equal(ot_comm_create(argument, NULL, &comm), OT_ERR_MISMATCH);
+    assert_non_null(
+        strstr(ot_error_message(), "ranks 0 and 1 differ in the version of onnxtrain: "));
+    return NULL;
+}
+
+// Says what ot_comm_create() of an earlier version would.
+static void ranks_of_other_versions_do_not_join(void **state)
+{
+    const ot_agree_field earlier = {"the version of onnxtrain", 1};
+    ot_transport transports[2];
+    pthread_t thread;
+    ot__job job = {.thread = pthread_self(), .next_group = 1};
+    ot_comm own = {.job = &job, .rank = 1, .world_size = 2};
+
+    (void)state;
+    assert_int_equal(ot__threads_open(2, NULL, transports), OT_OK);
+    job.transport = transports[1];
+    assert_int_equal(pthread_create(&thread, NULL, join_with_this_version, &transports[0]), 0);
+    assert_int_equal(ot__comm_agree_on(&own, OT_OK, "ot_comm_create", &earlier, 1),
+                     OT_ERR_MISMATCH);
+    pthread_join(thread, NULL);
+    ot__free(job.notes);
+    for (int i = 0; i < 2; i++)
+        transports[i].destroy(transports[i].context);
+}
+
 // ---- no memory on one rank ----
 
 static ot_status split_all(ot_comm *comm)
@@ -381,6 +414,7 @@ int main(void)
         cmocka_unit_test(groups_are_those_of_one_color_ordered_by_key),
         cmocka_unit_test(a_rank_may_be_in_no_group),
         cmocka_unit_test(groups_beyond_the_transports_tags_are_refused),
+        cmocka_unit_test(ranks_of_other_versions_do_not_join),
         cmocka_unit_test(without_memory_on_one_rank_all_fail_and_go_on),
         cmocka_unit_test(without_memory_on_one_rank_none_has_a_communicator),
         cmocka_unit_test(the_silent_rank_is_named_by_all_others),

@@ -364,6 +364,38 @@ static void damaged_files_are_named(void **state)
     expect_damage(path, "a/otckpt.index.json: byte ", NULL);
 }
 
+// What `latest` names is beside it.
+static void a_file_latest_that_leads_elsewhere_is_refused(void **state)
+{
+    static const struct {
+        const char *text;
+        ot_status status;
+        const char *message;
+    } cases[] = {
+        {"../a\n", OT_ERR_FORMAT, "'../a' is not the name of a directory beside it"},
+        {"/etc\n", OT_ERR_FORMAT, "'/etc' is not the name of a directory beside it"},
+        {"..\n", OT_ERR_FORMAT, "'..' is not the name of a directory beside it"},
+        {"\n", OT_ERR_FORMAT, "'' is not the name of a directory beside it"},
+        {"", OT_ERR_FORMAT, "is not the name of a directory beside it"},
+        {"step-7\n", OT_ERR_NOT_FOUND, "names 'step-7', where there is no checkpoint"},
+    };
+    call c = CALL_INIT;
+
+    c.path = in_folder(state, "a");
+    run_ranks(2, save_rank, &c);
+    c.path = *state;
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        FILE *file = fopen(in_folder(state, "latest"), "wb");
+
+        assert_non_null(file);
+        assert_true(fputs(cases[i].text, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+        c.status = cases[i].status;
+        c.message = cases[i].message;
+        run_ranks(2, load_rank, &c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +404,7 @@ int main(void)
         SHARDS_TEST(trees_that_do_not_fit_are_refused_on_all_ranks),
         SHARDS_TEST(types_are_converted_where_that_is_wanted),
         SHARDS_TEST(damaged_files_are_named),
+        SHARDS_TEST(a_file_latest_that_leads_elsewhere_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
