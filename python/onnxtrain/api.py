@@ -20,7 +20,7 @@ import numpy as np
 
 from onnxtrain import _arrays, _core
 from onnxtrain._core import InvalidType
-from onnxtrain._named_state import Parameters, Properties, expect
+from onnxtrain._named_state import Parameter, Parameters, Properties, expect  # noqa: F401  (Parameter is one of this module)
 from onnxtrain._options import (
     SCHEDULES,
     ModelLike,
