@@ -381,6 +381,67 @@ static void what_the_transport_says_is_final(void **state)
     run_ranks(2, lose_the_network, NULL);
 }
 
+// ---- more bytes than a transport takes at once ----
+
+static const size_t transport_max = (size_t)1 << 30; // ot_transport
+static _Thread_local struct {
+    const char *next; // what comes after the pieces so far; nobody reads it
+    int n;
+} sent, received;
+
+static ot_status note_sent(void *context, int to, int tag, const void *bytes, size_t n_bytes,
+                           ot_request *out)
+{
+    (void)context, (void)to, (void)tag, (void)out;
+    RANK_CHECK(n_bytes > 0 && n_bytes <= transport_max && bytes == sent.next, "piece %d", sent.n);
+    sent.next += n_bytes;
+    sent.n++;
+    return OT_OK;
+}
+
+static ot_status note_received(void *context, int from, int tag, void *bytes, size_t n_bytes,
+                               ot_request *out)
+{
+    (void)context, (void)from, (void)tag, (void)out;
+    RANK_CHECK(n_bytes > 0 && n_bytes <= transport_max && bytes == received.next, "piece %d",
+               received.n);
+    received.next += n_bytes;
+    received.n++;
+    return OT_OK;
+}
+
+static ot_status all_are_done(void *context, ot_request *requests, int n, int *n_done)
+{
+    (void)context, (void)requests;
+    *n_done = n;
+    return OT_OK;
+}
+
+static void exchange_much(ot_comm *comm, void *context)
+{
+    static char first_sent, first_received;
+    const size_t n_sent = 2 * transport_max + 1, n_received = 5 * transport_max;
+
+    (void)context;
+    comm->job->transport.send = note_sent;
+    comm->job->transport.receive = note_received;
+    comm->job->transport.test = all_are_done;
+    sent.next = &first_sent;
+    received.next = &first_received;
+    sent.n = received.n = 0;
+    RANK_MUST(ot__comm_exchange(comm, OT_TAG_GATHER, 1, &first_sent, n_sent, 1, &first_received,
+                                n_received, "a test"));
+    RANK_CHECK(sent.n == 3 && sent.next == &first_sent + n_sent, "%d pieces are sent", sent.n);
+    RANK_CHECK(received.n == 5 && received.next == &first_received + n_received,
+               "%d pieces are received", received.n);
+}
+
+static void what_is_large_is_sent_in_pieces(void **state)
+{
+    (void)state;
+    run_ranks(1, exchange_much, NULL);
+}
+
 static void incomplete_transports_are_refused(void **state)
 {
     ot_transport transport;
@@ -421,6 +482,7 @@ int main(void)
         cmocka_unit_test(a_slow_rank_is_waited_for),
         cmocka_unit_test(ranks_that_wait_for_each_other_say_so),
         cmocka_unit_test(what_the_transport_says_is_final),
+        cmocka_unit_test(what_is_large_is_sent_in_pieces),
         cmocka_unit_test(incomplete_transports_are_refused),
     };
 

@@ -129,6 +129,55 @@ static void a_trainer_goes_on_from_a_directory(void **state)
     ot_trainer_destroy(from);
 }
 
+static ot_session *session_of(ot_artifacts **artifacts)
+{
+    ot_artifacts_options how = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_optimizer_options adam = OT_OPTIMIZER_OPTIONS_INIT;
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
+    ot_model *model = dropout_model();
+    ot_session *session;
+
+    end_in_loss(&how, &loss);
+    how.optimizer = &adam;
+    options.n_threads = 1;
+    need(ot_artifacts_generate(model, &how, artifacts));
+    need(ot_session_create_from_artifacts(*artifacts, &options, &session));
+    ot_model_destroy(model);
+    return session;
+}
+
+static void a_session_goes_on_from_a_directory_of_a_trainer(void **state)
+{
+    enum { MOST = 256 };
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    float values[2][MOST] = {{0}};
+    ot_artifacts *artifacts[2];
+    ot_session *sessions[2];
+    ot_trainer *trainer;
+
+    for (int i = 0; i < 2; i++)
+        sessions[i] = session_of(&artifacts[i]);
+    need(ot_trainer_create_from_session(sessions[0], NULL, &options, &trainer));
+    for (int i = 0; i < 3; i++)
+        dropout_step(trainer, i, 1);
+    need(ot_trainer_save_shards(trainer, in_folder(state, "directory"), NULL));
+    ot_trainer_destroy(trainer);
+    need(ot_session_load_shards(sessions[1], in_folder(state, "directory")));
+    assert_int_equal(ot_session_step_count(sessions[1]), 3);
+    for (int i = 0; i < 2; i++) {
+        const int64_t n = ot_session_parameters_size(sessions[i], OT_PARAMETERS_ALL);
+
+        assert_in_range(n, 1, MOST);
+        need(ot_session_get_parameters(sessions[i], OT_PARAMETERS_ALL, values[i], n));
+    }
+    assert_memory_equal(values[0], values[1], sizeof values[0]);
+    for (int i = 0; i < 2; i++) {
+        ot_session_destroy(sessions[i]);
+        ot_artifacts_destroy(artifacts[i]);
+    }
+}
+
 // The loss scale comes along.
 static void a_loss_scale_goes_on_from_a_directory(void **state)
 {
@@ -183,6 +232,7 @@ int main(void)
         cmocka_unit_test(the_session_of_a_trainer_is_set_by_the_trainer),
         cmocka_unit_test(counts_that_are_none_are_refused),
         FOLDER_TEST(a_trainer_goes_on_from_a_directory),
+        FOLDER_TEST(a_session_goes_on_from_a_directory_of_a_trainer),
         FOLDER_TEST(a_loss_scale_goes_on_from_a_directory),
         FOLDER_TEST(a_directory_says_whose_function_takes_it),
     };
