@@ -70,6 +70,8 @@ ot_status ot__file_writer_write(ot__file_writer *writer, const void *bytes, size
 // files themselves, is its place; the commit makes it durable.
 ot_status ot__file_writer_open_new(ot__file_writer **out, const char *path);
 const char *ot__file_writer_place(const ot__file_writer *writer);
+// What was written is on the disk, before there is a name for it.
+ot_status ot__file_writer_sync(ot__file_writer *writer);
 // Frees the writer, whatever happens. An error when any write before has failed.
 ot_status ot__file_writer_commit(ot__file_writer *writer);
 void ot__file_writer_abort(ot__file_writer *writer); // removes the temporary file; NULL is fine

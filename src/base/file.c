@@ -238,6 +238,14 @@ ot_status ot__file_writer_write(ot__file_writer *w, const void *bytes, size_t n_
     return OT_OK;
 }
 
+ot_status ot__file_writer_sync(ot__file_writer *w)
+{
+    if (ot__call_sync(w->fd) == 0)
+        return OT_OK;
+    w->has_failed = true;
+    return ot__error_errno(w->path, "cannot be synchronised");
+}
+
 static bool is_kept_name(const void *context, const char *kept)
 {
     const char *name = context;

@@ -232,6 +232,8 @@ ot_status ot__ckpt_save_artifact(ot_checkpoint *checkpoint, const char *path,
                                  const char *const *names, int n_names, bool nominal);
 // As ot_checkpoint_load(), with tensors in the mapped file.
 ot_status ot__ckpt_view(const char *path, ot_checkpoint **out);
+// As ot_dict_save_hdf5(), but for its last step: the writer, which the caller commits or aborts.
+ot_status ot__dict_write_hdf5(const ot_dict *dict, const char *path, ot__file_writer **out);
 // As ot_dict_load_hdf5(), with tensors in the mapped file where they lie in it as they are here;
 // the caller closes the map after it has destroyed the dict.
 ot_status ot__dict_view_hdf5(const char *path, ot__file_map *map, ot_dict **out);

@@ -33,15 +33,25 @@ static ot_status refuse_hdf5(const char *path)
 }
 #endif
 
-ot_status ot_dict_save_hdf5(const ot_dict *dict, const char *path)
+ot_status ot__dict_write_hdf5(const ot_dict *dict, const char *path, ot__file_writer **out)
 {
-    OT_TRY(OT_GIVEN(dict));
-    OT_TRY(OT_GIVEN(path));
 #if OT_WITH_HDF5
-    return ot__hdf5_save(dict, path);
+    return ot__hdf5_write(dict, path, out);
 #else
+    (void)dict;
+    (void)out;
     return refuse_hdf5(path);
 #endif
+}
+
+ot_status ot_dict_save_hdf5(const ot_dict *dict, const char *path)
+{
+    ot__file_writer *file = NULL;
+
+    OT_TRY(OT_GIVEN(dict));
+    OT_TRY(OT_GIVEN(path));
+    OT_TRY(ot__dict_write_hdf5(dict, path, &file));
+    return ot__file_writer_commit(file);
 }
 
 ot_status ot_dict_load_hdf5(const char *path, const char *key, ot_dict **out)

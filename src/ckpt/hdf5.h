@@ -13,7 +13,7 @@ enum {
 };
 
 // hdf5_write.c, hdf5_read.c. `key` NULL: the whole file.
-ot_status ot__hdf5_save(const ot_dict *dict, const char *path);
+ot_status ot__hdf5_write(const ot_dict *dict, const char *path, ot__file_writer **out);
 ot_status ot__hdf5_load(const char *path, const char *key, ot_dict **out);
 ot_status ot__hdf5_view(const char *path, ot__file_map *map, ot_dict **out);
 // hdf5_child.c: in a process of its own.

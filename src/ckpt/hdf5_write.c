@@ -317,7 +317,7 @@ static ot_status write_h5_file(const ot_dict *dict, const char *path, const char
     return st;
 }
 
-ot_status ot__hdf5_save(const ot_dict *dict, const char *path)
+ot_status ot__hdf5_write(const ot_dict *dict, const char *path, ot__file_writer **out)
 {
     ot__file_writer *file;
     ot__h5_visit visit;
@@ -329,8 +329,5 @@ ot_status ot__hdf5_save(const ot_dict *dict, const char *path)
         st = write_h5_file(dict, path, ot__file_writer_place(file));
         ot__h5_leave(&visit);
     }
-    if (st == OT_OK)
-        return ot__file_writer_commit(file);
-    ot__file_writer_abort(file);
-    return st;
+    return OT_HAND_OUT(st, out, file, ot__file_writer_abort);
 }

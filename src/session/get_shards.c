@@ -280,18 +280,18 @@ ot_status ot_session_get_shards(ot_session *session, unsigned sections,
                              ot__session_get_shards(session, sections, options, NULL, out));
 }
 
-static ot_status stream_shards(ot_session *session, unsigned sections,
-                               const ot_state_dict_options *options, ot_state_sink sink,
-                               void *context)
+ot_status ot__session_stream_shards(ot_session *session, unsigned sections,
+                                    const ot_state_dict_options *options, ot_gather gather,
+                                    ot_state_sink sink, void *context)
 {
     ot__state_call call = {0};
     ot_status st = ot__state_begin(&call, "stream_shards", session, sections, options, false);
 
     if (st == OT_OK) {
-        const ot__state_writer w = {
-            .call = &call, .sink = sink, .context = context, .is_here = ot__state_is_root(&call)};
+        ot__state_writer w = {.call = &call, .sink = sink, .context = context};
 
-        call.options.gather = OT_GATHER_ROOT;
+        call.options.gather = gather;
+        w.is_here = gets_state(&call);
         st = write_sections(&w);
     }
     ot__state_end(&call);
@@ -304,5 +304,6 @@ ot_status ot_session_stream_shards(ot_session *session, unsigned sections,
 {
     OT_TRY(sink != NULL ? OT_OK : ot__error(OT_ERR_INVALID, "sink is NULL"));
     OT_TRY(ot__session_enter(session));
-    return ot__session_leave(session, stream_shards(session, sections, options, sink, context));
+    return ot__session_leave(session, ot__session_stream_shards(session, sections, options,
+                                                                OT_GATHER_ROOT, sink, context));
 }

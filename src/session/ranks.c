@@ -260,9 +260,14 @@ bool ot__session_syncs_norms(const ot_session *session)
     return session->ranks != NULL && session->syncs_norms;
 }
 
+int ot__session_zero(const ot_session *session)
+{
+    return session->ranks != NULL ? session->ranks->zero : 0;
+}
+
 bool ot__session_is_cut(const ot_session *session)
 {
-    return session->ranks != NULL && session->ranks->zero > 0;
+    return ot__session_zero(session) > 0;
 }
 
 // Averages are cut over the ranks, and evaluation takes them.

@@ -61,6 +61,7 @@ ot_comm *ot__session_comm(const ot_session *session);
 bool ot__session_syncs_norms(const ot_session *session);
 // Whether the ranks have, or will have, parts of its state, which no file can hold then.
 bool ot__session_is_cut(const ot_session *session);
+int ot__session_zero(const ot_session *session);
 
 // ---- updates by slices (slices.c) ----
 
@@ -192,6 +193,10 @@ ot_status ot__session_get_shards(ot_session *session, unsigned sections,
 // The model's values that exports take.
 ot_status ot__session_get_shown(ot_session *session, const ot_state_dict_options *options,
                                 ot_dict **out);
+// One value at a time, whole, on rank 0 or on all.
+ot_status ot__session_stream_shards(ot_session *session, unsigned sections,
+                                    const ot_state_dict_options *options, ot_gather gather,
+                                    ot_state_sink sink, void *context);
 ot_status ot__session_set_shards(ot_session *session, unsigned sections, const ot_dict *state,
                                  const ot_state_dict_options *options, bool is_check,
                                  const ot__state_owner *owner, ot_shards_report **report);
