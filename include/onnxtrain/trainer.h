@@ -219,13 +219,17 @@ typedef struct ot_save_options {
  * trainer is its state, with the gradients of an accumulation under way: of several ranks without
  * ZeRO those of the one that saves.
  *
- * Collective where ranks have parts of the state (ZeRO): rank 0 writes all of it, in HDF5 alone.
+ * In HDF5 it is collective over the ranks of a trainer. With one path for all of them, rank 0 writes
+ * all of the state. With a path for each ("checkpoint0.ortcp", "checkpoint1.ortcp", ...), every
+ * rank writes a file: what is its own of the state with ZeRO, as ONNX Runtime's ORTTrainer does,
+ * else all of it. Where one rank cannot write, all return its error, and no file of them stays.
  *
  * A checkpoint replaces one that is there, and has the properties of the trainer's. An HDF5 file is
  * always a new one; bf16 becomes f32 in it, which is as exact.
  *
- * @return for HDF5, OT_ERR_IO when there is something at the path, and OT_ERR_UNSUPPORTED naming
- * parameters that it cannot hold ("a" and "a/b"), or that this library was built without it
+ * @return for HDF5, OT_ERR_IO when there is something at the path, OT_ERR_UNSUPPORTED naming
+ * parameters that it cannot hold ("a" and "a/b"), or that this library was built without it, and
+ * OT_ERR_MISMATCH when some ranks name one path and others another
  */
 OT_API ot_status ot_trainer_save(ot_trainer *trainer, const char *path,
                                  const ot_save_options *options);

@@ -29,8 +29,12 @@ def save_checkpoint(
     user_dict: dict[Any, Any] = {},  # noqa: B006
     include_optimizer_states: bool = True,
 ) -> None:
-    """Write a file that a trainer of the same model goes on from. Over several ranks rank 0 writes it, and the others do
-    nothing; with ZeRO all call it, since each has a part.
+    """Write a file that a trainer of the same model goes on from.
+
+    Over several ranks all of them call it. With one path for all, rank 0 writes the whole state. With a path for each,
+    such as ``checkpoint<rank>.ortcp``, every rank writes a file: with ZeRO, in the layout of ``onnxruntime.training``, what
+    is its own of the state, and :func:`load_checkpoint` takes all of the files, on any number of ranks; else the whole
+    state. Where one rank cannot write its file, all raise the same error, and no file stays.
 
     Args:
         trainer: whose state it is.
@@ -40,13 +44,11 @@ def save_checkpoint(
     """
     expect(isinstance(user_dict, dict), f"user_dict is {type(user_dict).__name__}, expected a dict")
     text = _user_dict.encode(user_dict) if user_dict else None
-    opened = trainer._opened("save_checkpoint")
-    if trainer._rank == 0 or trainer._is_cut():
-        opened.save(os.fspath(path), include_optimizer_states, text, True)
+    trainer._opened("save_checkpoint").save(os.fspath(path), include_optimizer_states, text, True)
 
 
 def load_checkpoint(trainer: ORTTrainer, *paths: _Path, strict: bool = True, allow_pickle: bool = False) -> Any:
-    """Go on from a file, or from all that the processes of a distributed training have saved.
+    """Go on from a file, or from all that the ranks of a distributed training have saved, each of which names all.
 
     A trainer of a module that has made no step yet goes on from it when it makes the first.
 
@@ -61,22 +63,24 @@ def load_checkpoint(trainer: ORTTrainer, *paths: _Path, strict: bool = True, all
         The user's dict; an empty one where none was saved.
     """
     expect(len(paths) > 0, "no file is given, expected 1, or all of a state that is in several")
-    if len(paths) > 1:
-        return _load_shards(trainer, [os.fspath(path) for path in paths], strict, allow_pickle)
-    text = open_path(_user_dict_of, paths[0])
+    names = [os.fspath(path) for path in paths]
+    text = open_path(_user_dict_of, names[0]) if len(names) == 1 else _user_dict_of_ranks(names)
     found = _user_dict.decode(text, allow_pickle) if text is not None else {}  # refused before anything changes
-    trainer._restore(lambda library: open_path(lambda path: library.load([path], strict), paths[0]))
+    trainer._restore(lambda library: open_path(lambda path: library.load(names, strict), names[0]))
     return found
 
 
-def _load_shards(trainer: ORTTrainer, paths: list[str], strict: bool, allow_pickle: bool) -> Any:
-    try:
-        state = _core.aggregate(paths)
-    except _core.FormatError as error:  # as the library writes files: each of a whole state
-        raise InvalidUse(f"{len(paths)} files, expected 1: {error}") from None
-    text = state.pop("user_dict", None)
-    found = _user_dict.decode(text, allow_pickle) if text is not None else {}
-    trainer._restore(lambda library: library.set_state(state, strict))
+def _user_dict_of_ranks(paths: list[str]) -> str | None:
+    """That of the first file that has one."""
+    found = None
+    for path in paths:
+        if os.path.exists(path) and not _core.is_hdf5(path):  # as the library writes files: each of a whole state
+            raise InvalidUse(f"{len(paths)} files, expected 1: {path} is not in HDF5, as those of several ranks are")
+        try:
+            text = open_path(_user_dict_of, path)
+        except _core.FormatError as error:
+            raise InvalidUse(f"{len(paths)} files, expected 1: {error}") from None
+        found = text if found is None else found
     return found
 
 

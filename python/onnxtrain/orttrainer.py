@@ -145,7 +145,6 @@ class ORTTrainer:
         self.loss_fn = loss_fn
         self.options = options if options is not None else ORTTrainerOptions()
         ranks = _comm.several(comm)
-        self._rank = 0 if ranks is None else ranks.rank
         self._comm = ranks if comm is None else comm
         self._sync_batch_norm = sync_batch_norm
         self._torch_model = model if is_module else None
@@ -369,10 +368,6 @@ class ORTTrainer:
         if self._trainer is None:
             raise _core.StateError(f"{what}() needs a trainer that has made a step: the module is exported with it")
         return self._trainer
-
-    def _is_cut(self) -> bool:
-        """Whether each rank has a part of the state."""
-        return self._comm is not None and self.options.distributed.deepspeed_zero_optimization.stage > 0
 
     def _restore(self, take: Callable[[_core.Trainer], Any]) -> None:
         """Take a state over, now or when there is a model."""

@@ -21,7 +21,7 @@ typedef struct shard_head {
     const char *optimizer; // NULL: it is not said
 } shard_head;
 
-static ot_status find_section(const ot_dict *state, const char *name, const ot_dict **out)
+ot_status ot__shard_section(const ot_dict *state, const char *name, const ot_dict **out)
 {
     ot_dict *found = NULL;
 
@@ -33,7 +33,7 @@ static ot_status find_section(const ot_dict *state, const char *name, const ot_d
 
 static ot_status need_section(const ot_dict *state, const char *name, const ot_dict **out)
 {
-    OT_TRY(find_section(state, name, out));
+    OT_TRY(ot__shard_section(state, name, out));
     if (*out != NULL)
         return OT_OK;
     return ot__error(OT_ERR_INVALID,
@@ -48,10 +48,12 @@ static ot_status read_sections(const ot_dict *state, ot__shard *out)
 
     OT_TRY(need_section(state, OT_KEY_OPTIONS, &out->options));
     OT_TRY(need_section(state, OT_KEY_PARTITION, &out->partition));
-    OT_TRY(find_section(state, OT_KEY_MODEL, &model));
-    OT_TRY(find_section(model, OT_KEY_FULL_PRECISION, &out->weights));
-    OT_TRY(find_section(state, OT_KEY_OPTIMIZER, &out->optimizer));
-    OT_TRY(find_section(state, OT_KEY_STEPS, &out->steps));
+    OT_TRY(ot__shard_section(state, OT_KEY_MODEL, &model));
+    OT_TRY(ot__shard_section(model, OT_KEY_FULL_PRECISION, &out->weights));
+    OT_TRY(ot__shard_section(state, OT_KEY_OPTIMIZER, &out->optimizer));
+    OT_TRY(ot__shard_section(state, OT_KEY_STEPS, &out->steps));
+    OT_TRY(ot__shard_section(state, OT_KEY_OWN, &out->own));
+    OT_TRY(ot__shard_section(out->own, OT_KEY_AVERAGES, &out->averages));
     return ot_dict_get_int(out->options, OT_KEY_WORLD_RANK, &out->rank);
 }
 
@@ -231,9 +233,10 @@ static ot_status check_order(const ot__shards *all, const ot_dict *optimizer)
 
 // ---- the whole ----
 
-static ot_status take_joined(const ot__shards *all, const ot__shard_value *value, ot_dict *to)
+ot_status ot__shards_take(const ot__shards *all, const ot__shard_value *value, ot_dict *to)
 {
-    const char *name = value->state != NULL ? value->state : value->name;
+    const bool is_average = value->state != NULL && strcmp(value->state, OT_KEY_AVERAGES) == 0;
+    const char *name = value->state != NULL && !is_average ? value->state : value->name;
     ot_tensor *joined;
     ot_status st;
 
@@ -254,7 +257,7 @@ static ot_status join_model(const ot__shards *all, ot_dict *state)
     OT_TRY(ot_dict_set_dict(model, OT_KEY_FULL_PRECISION, &full));
     for (int r = 0; r < all->n; r++)
         for (int i = 0; i < ot_dict_count(all->of_rank[r].weights); i++)
-            OT_TRY(take_joined(
+            OT_TRY(ot__shards_take(
                 all, &(ot__shard_value){ot_dict_name(all->of_rank[r].weights, i), NULL}, full));
     return OT_OK;
 }
@@ -265,11 +268,11 @@ static ot_status join_states(const ot__shards *all, const ot__shard *shard, cons
     const ot_dict *of = NULL;
     ot_dict *to;
 
-    OT_TRY(ot__error_prefix(find_section(shard->optimizer, name, &of), "%s", shard->path));
+    OT_TRY(ot__error_prefix(ot__shard_section(shard->optimizer, name, &of), "%s", shard->path));
     OT_TRY(ot__state_has(optimizer, name) ? ot_dict_get_dict(optimizer, name, &to)
                                           : ot_dict_set_dict(optimizer, name, &to));
     for (int i = 0; i < ot_dict_count(of); i++)
-        OT_TRY(take_joined(all, &(ot__shard_value){name, ot_dict_name(of, i)}, to));
+        OT_TRY(ot__shards_take(all, &(ot__shard_value){name, ot_dict_name(of, i)}, to));
     return OT_OK;
 }
 
@@ -370,17 +373,18 @@ static ot_status copy_user_dict(const ot_dict *const *states, const char *const 
 }
 
 static ot_status aggregate(const ot_dict *const *states, const char *const *paths, int n,
-                           const ot__shards *all, ot_dict *out)
+                           const ot__shards *all, int rank, ot_dict *out)
 {
     OT_TRY(join_model(all, out));
     OT_TRY(join_optimizer(all, out));
     OT_TRY(join_options(all, out));
     OT_TRY(join_steps(all, out));
+    OT_TRY(ot__shards_join_own(all, rank, out));
     return copy_user_dict(states, paths, n, out);
 }
 
 ot_status ot__state_aggregate(const ot_dict *const *states, const char *const *paths, int n,
-                              ot_dict **out)
+                              int rank, ot_dict **out)
 {
     ot__shard *given = ot__alloc_zero((size_t)OT_MAX(n, 1), sizeof *given);
     ot__shards all = {0};
@@ -392,7 +396,7 @@ ot_status ot__state_aggregate(const ot_dict *const *states, const char *const *p
         st = ot__error(OT_ERR_INVALID, "%d files, expected all of a state that is in several", n);
     OT_THEN(st, read_shards(states, paths, n, given, &all));
     OT_THEN(st, ot_dict_create(&whole));
-    OT_THEN(st, aggregate(states, paths, n, &all, whole));
+    OT_THEN(st, aggregate(states, paths, n, &all, rank, whole));
     ot__free(all.of_rank);
     ot__free(given);
     return OT_HAND_OUT(st, out, whole, ot_dict_destroy);

@@ -9,7 +9,7 @@
 typedef struct ot__shard {
     const char *path;
     int64_t rank;
-    const ot_dict *options, *weights, *optimizer, *partition, *steps;
+    const ot_dict *options, *weights, *optimizer, *partition, *steps, *own, *averages;
 } ot__shard;
 
 // Rank r has column r % n_columns of what is split by columns or rows (Megatron) and, of those that
@@ -23,7 +23,7 @@ typedef struct ot__shards {
 // A value of the whole state: of a weight, or of its optimizer state.
 typedef struct ot__shard_value {
     const char *name;
-    const char *state; // "Moment_1"; NULL: the weight itself
+    const char *state; // "Moment_1", or OT_KEY_AVERAGES; NULL: the weight itself
 } ot__shard_value;
 
 // aggregate_join.c
@@ -32,8 +32,15 @@ ot_status ot__shards_find(const ot__shard *shard, const ot__shard_value *value,
                           const ot_tensor **out);
 ot_status ot__shards_join(const ot__shards *shards, const ot__shard_value *value, ot_tensor **out);
 
-// aggregate.c: `paths` name the states in messages; *out has copies.
+// aggregate.c: `paths` name the states in messages; *out has copies. `rank`: as of
+// ot__state_aggregate_files().
 ot_status ot__state_aggregate(const ot_dict *const *states, const char *const *paths, int n,
-                              ot_dict **out);
+                              int rank, ot_dict **out);
+// The joined value, unless it is there already.
+ot_status ot__shards_take(const ot__shards *shards, const ot__shard_value *value, ot_dict *to);
+ot_status ot__shard_section(const ot_dict *state, const char *name, const ot_dict **out); // or NULL
+
+// aggregate_own.c: what only this library's trainers have, of which `state` has the rest.
+ot_status ot__shards_join_own(const ot__shards *shards, int rank, ot_dict *state);
 
 #endif

@@ -12,7 +12,7 @@ static ot_status check_shard_paths(const char *const *paths, int n)
     return OT_OK;
 }
 
-ot_status ot__state_aggregate_files(const char *const *paths, int n_paths, bool is_apart,
+ot_status ot__state_aggregate_files(const char *const *paths, int n_paths, int rank, bool is_apart,
                                     ot_dict **out)
 {
     ot_dict **states;
@@ -26,7 +26,7 @@ ot_status ot__state_aggregate_files(const char *const *paths, int n_paths, bool 
     st = OT_OK;
     for (int i = 0; st == OT_OK && i < n_paths; i++)
         st = ot__state_load_hdf5(paths[i], is_apart, &states[i]);
-    OT_THEN(st, ot__state_aggregate((const ot_dict *const *)states, paths, n_paths, out));
+    OT_THEN(st, ot__state_aggregate((const ot_dict *const *)states, paths, n_paths, rank, out));
     for (int i = 0; i < n_paths; i++)
         ot_dict_destroy(states[i]);
     ot__free(states);
@@ -35,10 +35,10 @@ ot_status ot__state_aggregate_files(const char *const *paths, int n_paths, bool 
 
 ot_status ot_state_aggregate(const char *const *paths, int n_paths, ot_dict **out)
 {
-    return ot__state_aggregate_files(paths, n_paths, false, out);
+    return ot__state_aggregate_files(paths, n_paths, -1, false, out);
 }
 
 ot_status ot_state_aggregate_apart(const char *const *paths, int n_paths, ot_dict **out)
 {
-    return ot__state_aggregate_files(paths, n_paths, true, out);
+    return ot__state_aggregate_files(paths, n_paths, -1, true, out);
 }

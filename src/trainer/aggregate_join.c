@@ -4,11 +4,6 @@
 
 #include "trainer/aggregate.h"
 
-#define OT_KEY_ORIGINAL_DIM "original_dim"
-#define OT_KEY_ROW_PARTITION "megatron_row_partition"
-// Values of megatron_row_partition.
-enum { OT_SPLIT_NONE = -1, OT_SPLIT_COLUMNS = 0, OT_SPLIT_ROWS = 1 };
-
 // What the files say of how a weight is divided.
 typedef struct division {
     const char *path; // of the first file that says it; NULL: none does
@@ -128,6 +123,11 @@ static ot_status read_division(const ot__shards *all, const char *weight, divisi
 
 // ---- what one process has ----
 
+static bool is_average(const ot__shard_value *value)
+{
+    return value->state != NULL && strcmp(value->state, OT_KEY_AVERAGES) == 0;
+}
+
 ot_status ot__shards_find(const ot__shard *shard, const ot__shard_value *value,
                           const ot_tensor **out)
 {
@@ -135,7 +135,9 @@ ot_status ot__shards_find(const ot__shard *shard, const ot__shard_value *value,
     const char *name = value->name;
 
     *out = NULL;
-    if (value->state != NULL) {
+    if (is_average(value)) {
+        in = shard->averages;
+    } else if (value->state != NULL) {
         in = ot__state_dict(shard->optimizer, value->name);
         name = value->state;
     }
@@ -148,12 +150,13 @@ ot_status ot__shards_find(const ot__shard *shard, const ot__shard_value *value,
     return OT_OK;
 }
 
+// What is cut as its weight is in mixed precision.
 static bool is_moment(const ot__shard_value *value)
 {
     for (int k = 0; k < OT_SLOT_MOMENTS; k++)
         if (value->state != NULL && strcmp(value->state, ot__moment_keys[k]) == 0)
             return true;
-    return false;
+    return is_average(value);
 }
 
 // Whether this process has a piece, without axes, of what its column has.

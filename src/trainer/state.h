@@ -4,6 +4,7 @@
 #define OT_TRAINER_STATE_H
 
 #include "onnxtrain/dict.h"
+#include "trainer/deal.h"
 #include "trainer/trainer.h"
 
 // Names of a state. Those but for the last section are those of ONNX Runtime's ORTTrainer.
@@ -25,6 +26,8 @@
 #define OT_KEY_OPTIMIZATION_STEP "optimization_step"
 #define OT_KEY_TRAIN_STEP "step"
 #define OT_KEY_PARTITION "partition_info"
+#define OT_KEY_ORIGINAL_DIM "original_dim"
+#define OT_KEY_ROW_PARTITION "megatron_row_partition"
 #define OT_KEY_USER_DICT "user_dict"
 #define OT_KEY_OWN "onnxtrain"
 #define OT_KEY_SEED "seed"
@@ -40,6 +43,7 @@
 #define OT_KEY_AVERAGES "averages"
 #define OT_KEY_ACCUMULATED "accumulated"
 #define OT_KEY_GRADIENTS "gradients"
+#define OT_KEY_STATISTICS "statistics"  // those of this rank, within an accumulation
 #define OT_KEY_SHARDS_STEP "train_step" // in state dicts, where "step" is that of updates
 extern const char *const ot__moment_keys[OT_SLOT_MOMENTS]; // "Moment_1", "Moment_2"
 
@@ -59,15 +63,30 @@ typedef struct ot__state_source {
     ot__trainer_position position;
     ot_dict *whole;     // a state dict with what is cut over ranks; NULL: nothing is
     ot_dict *gradients; // of all ranks; NULL: those of the checkpoint
+    ot_dict *means;     // of all ranks' running statistics; NULL: those of the checkpoint
     bool is_view;       // tensors are not copied
+    // A state of several, each of one rank: what it has of the weights, which `whole` has alone.
+    bool is_dealt, deals_weights; // their moments and averages alone, or the weights, too
+    ot__deal deal;
 } ot__state_source;
+
+// Values of megatron_row_partition.
+enum { OT_SPLIT_NONE = -1, OT_SPLIT_COLUMNS = 0, OT_SPLIT_ROWS = 1 };
 
 // trainer_state.c
 ot_status ot__state_make(const ot__state_source *source, unsigned sections, ot_dict **out);
 // The trainer's own, as it is now; its parameters become row-major. Collective where its session is
 // cut over ranks: tensors are gathered. ot__state_source_end() frees them.
 ot_status ot__state_of_trainer(ot_trainer *trainer, bool is_view, ot__state_source *out);
+// Of what has been gathered, which becomes the source's.
+void ot__state_source_begin(ot_trainer *trainer, ot_dict *whole, bool is_view,
+                            ot__state_source *out);
 void ot__state_source_end(ot__state_source *source);
+// rank_state.c, collective. What this rank has of a state that ZeRO deals out, gathered value by
+// value.
+ot_status ot__state_of_rank(ot_trainer *trainer, bool has_optimizer, ot__state_source *out);
+// Within an accumulation each rank has running statistics of its own: their means.
+ot_status ot__state_add_means(ot__state_source *source);
 
 // trainer_constants.c: graphs with constants of a state that have other values than the trainer's.
 typedef struct ot__other_constants {
@@ -113,15 +132,17 @@ const ot_tensor *ot__state_tensor(const ot_dict *dict, const char *name); // NUL
 // trainer_hdf5.c: a state from a file, with the names that it was made with. `is_apart`: that is
 // not trusted.
 ot_status ot__state_load_hdf5(const char *path, bool is_apart, ot_dict **out);
-ot_status ot__trainer_save_hdf5(ot_trainer *trainer, const char *path,
-                                const ot_save_options *options);
 ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, bool is_apart,
                                 ot_strictness strictness, char **user_dict);
-// All files of a state that several processes have saved; the first in aggregate_files.c.
-ot_status ot__state_aggregate_files(const char *const *paths, int n_paths, bool is_apart,
+// All files of a state that several processes have saved; the first in aggregate_files.c. `rank`:
+// whose own gradients and statistics it gets; -1: the means over the ranks.
+ot_status ot__state_aggregate_files(const char *const *paths, int n_paths, int rank, bool is_apart,
                                     ot_dict **out);
 ot_status ot__trainer_load_shards(ot_trainer *trainer, const char *const *paths, int n_paths,
                                   bool is_apart, ot_strictness strictness, char **user_dict);
+// trainer_save_hdf5.c. Collective over the ranks of a trainer. `given`: how it went on this one.
+ot_status ot__trainer_save_hdf5(ot_trainer *trainer, ot_status given, const char *path,
+                                const ot_save_options *options);
 
 // Properties of a file. What its checkpoint says already is not there: the numbers of steps are by
 // how many they are more than those of the checkpoint.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// States in HDF5 files, as ONNX Runtime's ORTTrainer has them. A '/' in the name of a parameter has
-// made groups there, which are one name again here.
+// States from HDF5 files, as ONNX Runtime's ORTTrainer has them. A '/' in the name of a parameter
+// has made groups there, which are one name again here.
 #include <string.h>
 
 #include "trainer/aggregate.h"
@@ -142,7 +142,8 @@ static ot_status join_below(ot_dict *state, const char *section, const char *con
 
 static ot_status join_state(ot_dict *state)
 {
-    static const char *const own[] = {OT_KEY_UPDATES, OT_KEY_AVERAGES, OT_KEY_GRADIENTS};
+    static const char *const own[] = {OT_KEY_UPDATES, OT_KEY_AVERAGES, OT_KEY_GRADIENTS,
+                                      OT_KEY_STATISTICS};
 
     OT_TRY(join_below(state, OT_KEY_MODEL, NULL, 0));
     OT_TRY(join_below(state, OT_KEY_OWN, own, (int)OT_COUNT(own)));
@@ -173,64 +174,6 @@ static ot_status view_state_hdf5(const char *path, ot__file_map *map, ot_dict **
     if (st != OT_OK)
         ot__file_map_close(map);
     return OT_HAND_OUT(st, out, state, ot_dict_destroy);
-}
-
-// ---- saving ----
-
-// Without the optimizer's states nothing is left of what the optimizer has done.
-static ot_status drop_optimizer(ot_dict *state)
-{
-    static const char *const names[] = {OT_KEY_OPTIMIZER_STEP, OT_KEY_UPDATES, OT_KEY_AVERAGES};
-    ot_dict *own;
-
-    OT_TRY(ot_dict_get_dict(state, OT_KEY_OWN, &own));
-    for (size_t i = 0; i < OT_COUNT(names); i++)
-        if (ot__state_has(own, names[i]))
-            OT_TRY(ot_dict_remove(own, names[i]));
-    return OT_OK;
-}
-
-static ot_status make_state_to_save(ot__state_source *source, const ot_save_options *options,
-                                    ot_dict **out)
-{
-    const bool has_optimizer = options->include_optimizer_states;
-    const unsigned sections =
-        has_optimizer ? OT_STATE_ALL : OT_STATE_ALL & ~(unsigned)OT_STATE_OPTIMIZER;
-
-    if (!has_optimizer)
-        source->position.n_accumulated = 0;
-    OT_TRY(ot__state_make(source, sections, out));
-    if (!has_optimizer)
-        OT_TRY(drop_optimizer(*out));
-    return options->user_dict != NULL
-               ? ot_dict_set_string(*out, OT_KEY_USER_DICT, options->user_dict)
-               : OT_OK;
-}
-
-ot_status ot__trainer_save_hdf5(ot_trainer *trainer, const char *path,
-                                const ot_save_options *options)
-{
-    ot_comm *comm =
-        ot__session_is_cut(trainer->session) ? ot__session_comm(trainer->session) : NULL;
-    ot_agreement a = OT_AGREEMENT_INIT;
-    ot__state_source source;
-    ot_dict *state = NULL;
-    ot_status st;
-
-    OT_TRY(ot__state_of_trainer(trainer, true, &source));
-    if (comm == NULL || ot_comm_rank(comm) == 0) {
-        st = make_state_to_save(&source, options, &state);
-        OT_THEN(st, ot_dict_save_hdf5(state, path));
-    } else {
-        st = OT_OK; // it has given its parts
-    }
-    ot_dict_destroy(state);
-    ot__state_source_end(&source);
-    if (comm == NULL)
-        return st;
-    a.call = "ot_trainer_save";
-    a.status = st;
-    return ot_comm_agree(comm, &a);
 }
 
 // ---- loading ----
@@ -307,7 +250,7 @@ static ot_status check_is_whole(const ot_dict *state, const char *path)
         OT_TRY(ot_dict_get_int(options, OT_KEY_WORLD_SIZE, &n_processes));
     if (n_processes <= 1 || !ot__state_has(state, OT_KEY_PARTITION))
         return OT_OK;
-    st = ot__state_aggregate(&state, &path, 1, &joined);
+    st = ot__state_aggregate(&state, &path, 1, -1, &joined);
     ot_dict_destroy(joined);
     return st;
 }
@@ -352,8 +295,13 @@ ot_status ot__trainer_load_hdf5(ot_trainer *trainer, const char *path, bool is_a
 ot_status ot__trainer_load_shards(ot_trainer *trainer, const char *const *paths, int n_paths,
                                   bool is_apart, ot_strictness strictness, char **user_dict)
 {
+    const ot_comm *comm = ot__session_comm(trainer->session);
+    // Shares of gradients are made of the mean.
+    const bool takes_own = comm != NULL && ot_comm_world_size(comm) == n_paths &&
+                           ot__session_zero(trainer->session) < 2;
+    const int rank = takes_own ? ot_comm_rank(comm) : -1;
     ot_dict *state = NULL;
-    const ot_status st = ot__state_aggregate_files(paths, n_paths, is_apart, &state);
+    const ot_status st = ot__state_aggregate_files(paths, n_paths, rank, is_apart, &state);
 
     return take_hdf5_state(trainer, st, state, paths[0], strictness, user_dict);
 }

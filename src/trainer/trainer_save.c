@@ -71,13 +71,15 @@ static ot_status save_trainer_checkpoint(ot_trainer *trainer, const char *path,
     return st;
 }
 
-static ot_status save_trainer(ot_trainer *trainer, const char *path, const ot_save_options *options)
+static ot_status save_trainer(ot_trainer *trainer, ot_status given, const char *path,
+                              const ot_save_options *options)
 {
     switch (options->format) {
     case OT_FORMAT_CHECKPOINT:
+        OT_TRY(given);
         return save_trainer_checkpoint(trainer, path, options);
     case OT_FORMAT_HDF5:
-        return ot__trainer_save_hdf5(trainer, path, options);
+        return ot__trainer_save_hdf5(trainer, given, path, options);
     default:
         return ot__error(OT_ERR_INVALID, "format %d, expected %d (a checkpoint) or %d (HDF5)",
                          (int)options->format, (int)OT_FORMAT_CHECKPOINT, (int)OT_FORMAT_HDF5);
@@ -86,12 +88,12 @@ static ot_status save_trainer(ot_trainer *trainer, const char *path, const ot_sa
 
 ot_status ot_trainer_save(ot_trainer *trainer, const char *path, const ot_save_options *options)
 {
-    ot_save_options own;
+    ot_save_options own = OT_SAVE_OPTIONS_INIT;
+    const ot_status given = OT_GIVEN(path);
 
-    OT_TRY(OT_GIVEN(path));
     OT_TRY(OT_OPTIONS_READ(ot_save_options, OT_SAVE_OPTIONS_INIT, options, &own));
     OT_TRY(ot__trainer_enter(trainer));
-    return ot__trainer_leave(trainer, save_trainer(trainer, path, &own));
+    return ot__trainer_leave(trainer, save_trainer(trainer, given, path, &own));
 }
 
 // ---- where it stood ----

@@ -25,31 +25,40 @@ static ot_status add_tensor(const ot__state_source *source, ot_dict *dict, const
 {
     ot_tensor *tensor;
 
+    if (from == NULL) // it is another rank's
+        return OT_OK;
     OT_TRY(source->is_view
                ? ot_tensor_wrap(from->dtype, &from->shape, from->data, from->n_bytes, &tensor)
                : ot_tensor_clone(from, &tensor));
     return take_state_tensor(dict, name, tensor);
 }
 
-static const ot_tensor *whole_value(const ot__state_source *source, const ot__parameter *p)
+// Of a state of one rank: what it has of them; NULL: nothing.
+static const ot_tensor *source_value(const ot__state_source *source, const ot__parameter *p)
 {
-    return source->whole == NULL || p->value_sharding == NULL
+    if (ot__state_has(source->means, p->name))
+        return ot__state_tensor(source->means, p->name);
+    if (p->value_sharding == NULL && !(source->deals_weights && p->trainable))
+        return p->value;
+    return source->whole == NULL
                ? p->value
                : ot__state_tensor(ot__state_dict(source->whole, "model"), p->name);
 }
 
-static const ot_tensor *whole_slot(const ot__state_source *source, const ot__parameter *p, int slot)
+static const ot_tensor *source_slot(const ot__state_source *source, const ot__parameter *p,
+                                    int slot)
 {
     const char *key = ot__session_slot_key(source->trainer->session, slot);
     const ot_dict *slots;
 
-    if (source->whole == NULL || p->state_sharding == NULL || p->slots[slot] == NULL || key == NULL)
+    if (source->whole == NULL || p->slots[slot] == NULL || key == NULL ||
+        (p->state_sharding == NULL && !source->is_dealt))
         return p->slots[slot];
     slots = ot__state_dict(ot__state_dict(source->whole, "optim"), "state");
     return ot__state_tensor(ot__state_dict(slots, p->name), key);
 }
 
-static const ot_tensor *whole_gradient(const ot__state_source *source, const ot__parameter *p)
+static const ot_tensor *source_gradient(const ot__state_source *source, const ot__parameter *p)
 {
     return source->gradients == NULL ? p->gradient : ot__state_tensor(source->gradients, p->name);
 }
@@ -106,7 +115,7 @@ static ot_status add_model(const ot__state_source *source, ot_dict *state)
     for (int i = 0; i < source->checkpoint->n_parameters; i++) {
         const ot__parameter *p = source->checkpoint->parameters[i];
 
-        OT_TRY(add_tensor(source, full, p->name, whole_value(source, p)));
+        OT_TRY(add_tensor(source, full, p->name, source_value(source, p)));
     }
     return add_state_constants(source, full);
 }
@@ -118,10 +127,12 @@ static ot_status add_moments(const ot__state_source *source, const ot__optimizer
 {
     ot_dict *dict;
 
+    if (source->is_dealt && !ot__deal_find(&source->deal, p->name)->is_mine)
+        return OT_OK;
     OT_TRY(ot_dict_set_dict(of_optimizer, p->name, &dict));
     for (int k = 0; k < OT_SLOT_MOMENTS; k++)
         if (p->slots[k] != NULL)
-            OT_TRY(add_tensor(source, dict, ot__moment_keys[k], whole_slot(source, p, k)));
+            OT_TRY(add_tensor(source, dict, ot__moment_keys[k], source_slot(source, p, k)));
     return optimizer->counts_each ? add_count(dict, OT_KEY_UPDATE_COUNT, p->n_updates) : OT_OK;
 }
 
@@ -148,11 +159,13 @@ static ot_status add_optimizer_state(const ot__state_source *source, ot_dict *st
 static ot_status add_options(const ot__state_source *source, ot_dict *state)
 {
     const ot__recorded_options *o = &source->trainer->recorded;
+    const int64_t zero_stage =
+        source->is_dealt ? ot__session_zero(source->trainer->session) : o->zero_stage;
     ot_dict *dict;
 
     OT_TRY(ot_dict_set_dict(state, OT_KEY_OPTIONS, &dict));
     OT_TRY(ot_dict_set_bool(dict, OT_KEY_MIXED_PRECISION, o->mixed_precision));
-    OT_TRY(ot_dict_set_int(dict, OT_KEY_ZERO_STAGE, o->zero_stage));
+    OT_TRY(ot_dict_set_int(dict, OT_KEY_ZERO_STAGE, zero_stage));
     OT_TRY(ot_dict_set_int(dict, OT_KEY_WORLD_RANK, o->world_rank));
     OT_TRY(ot_dict_set_int(dict, OT_KEY_WORLD_SIZE, o->world_size));
     if (source->optimizer != NULL)
@@ -170,14 +183,33 @@ static ot_status add_steps(const ot__state_source *source, ot_dict *state)
     return ot_dict_set_int(dict, OT_KEY_TRAIN_STEP, source->position.step);
 }
 
-// Nothing is partitioned: where ONNX Runtime would say how, it is empty.
-static ot_status add_partition(const ot__state_source *source, ot_dict *state)
+static ot_status add_cut_weight(const ot__parameter *p, ot_dict *partition)
 {
+    const int64_t split = OT_SPLIT_NONE;
+    const ot_shape *shape = ot__parameter_shape(p);
     ot_dict *dict;
 
-    return source->trainer->recorded.zero_stage == 0
-               ? OT_OK
-               : ot_dict_set_dict(state, OT_KEY_PARTITION, &dict);
+    OT_TRY(ot_dict_set_dict(partition, p->name, &dict));
+    OT_TRY(ot_dict_set_ints(dict, OT_KEY_ORIGINAL_DIM, shape->dim, shape->ndim));
+    return ot_dict_set_ints(dict, OT_KEY_ROW_PARTITION, &split, 1);
+}
+
+// Of a whole state it is empty: where ONNX Runtime would say how it is divided, it is not.
+static ot_status add_partition(const ot__state_source *source, ot_dict *state)
+{
+    const ot_checkpoint *checkpoint = source->checkpoint;
+    ot_dict *dict;
+
+    if (!source->is_dealt && source->trainer->recorded.zero_stage == 0)
+        return OT_OK;
+    OT_TRY(ot_dict_set_dict(state, OT_KEY_PARTITION, &dict));
+    for (int i = 0; source->is_dealt && i < checkpoint->n_parameters; i++) {
+        const ot__dealt *dealt = ot__deal_find(&source->deal, checkpoint->parameters[i]->name);
+
+        if (dealt != NULL && dealt->is_cut)
+            OT_TRY(add_cut_weight(checkpoint->parameters[i], dict));
+    }
+    return OT_OK;
 }
 
 // ---- what is our own ----
@@ -230,7 +262,7 @@ static ot_status add_averages(const ot__state_source *source, ot_dict *own)
         const ot__parameter *p = source->checkpoint->parameters[i];
 
         if (p->slots[OT_SLOT_AVERAGE] != NULL)
-            OT_TRY(add_tensor(source, dict, p->name, whole_slot(source, p, OT_SLOT_AVERAGE)));
+            OT_TRY(add_tensor(source, dict, p->name, source_slot(source, p, OT_SLOT_AVERAGE)));
     }
     return OT_OK;
 }
@@ -247,7 +279,24 @@ static ot_status add_gradients(const ot__state_source *source, ot_dict *own)
         const ot__parameter *p = source->checkpoint->parameters[i];
 
         if (p->trainable && p->gradient != NULL)
-            OT_TRY(add_tensor(source, dict, p->name, whole_gradient(source, p)));
+            OT_TRY(add_tensor(source, dict, p->name, source_gradient(source, p)));
+    }
+    return OT_OK;
+}
+
+// Where the state has the means over the ranks, this rank's beside them.
+static ot_status add_statistics(const ot__state_source *source, ot_dict *own)
+{
+    ot_dict *dict;
+
+    if (!source->is_dealt || source->position.n_accumulated == 0)
+        return OT_OK;
+    OT_TRY(ot_dict_set_dict(own, OT_KEY_STATISTICS, &dict));
+    for (int i = 0; i < source->checkpoint->n_parameters; i++) {
+        const ot__parameter *p = source->checkpoint->parameters[i];
+
+        if (ot__state_has(source->means, p->name))
+            OT_TRY(add_tensor(source, dict, p->name, p->value));
     }
     return OT_OK;
 }
@@ -273,6 +322,7 @@ static ot_status add_own(const ot__state_source *source, ot_dict *state)
     OT_TRY(ot_dict_set_int(own, OT_KEY_PHASE, source->position.phase));
     OT_TRY(add_updates(source->checkpoint, own));
     OT_TRY(add_averages(source, own));
+    OT_TRY(add_statistics(source, own));
     return add_gradients(source, own);
 }
 
@@ -324,22 +374,11 @@ static ot_status gather_state(const ot_trainer *trainer, ot_dict **out)
                                   NULL, out);
 }
 
-ot_status ot__state_of_trainer(ot_trainer *trainer, bool is_view, ot__state_source *out)
+void ot__state_source_begin(ot_trainer *trainer, ot_dict *whole, bool is_view,
+                            ot__state_source *out)
 {
     ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
-    ot_dict *whole, *gradients = NULL;
 
-    *out = (ot__state_source){0};
-    if (checkpoint->is_nominal)
-        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
-    OT_TRY(gather_state(trainer, &whole));
-    if (ot__session_is_cut(trainer->session) && trainer->n_accumulated > 0) {
-        const ot_status st = ot__session_gather_gradients(trainer->session, &gradients);
-
-        if (st != OT_OK)
-            ot_dict_destroy(whole);
-        OT_TRY(st);
-    }
     for (int i = 0; i < checkpoint->n_parameters; i++)
         ot__ckpt_unpack(checkpoint, checkpoint->parameters[i]);
     *out = (ot__state_source){
@@ -353,9 +392,27 @@ ot_status ot__state_of_trainer(ot_trainer *trainer, bool is_view, ot__state_sour
                      .phase = trainer->phase,
                      .n_accumulated = trainer->n_accumulated},
         .whole = whole,
-        .gradients = gradients,
         .is_view = is_view,
     };
+}
+
+ot_status ot__state_of_trainer(ot_trainer *trainer, bool is_view, ot__state_source *out)
+{
+    ot_dict *whole, *gradients = NULL;
+
+    *out = (ot__state_source){0};
+    if (ot_session_checkpoint(trainer->session)->is_nominal)
+        return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
+    OT_TRY(gather_state(trainer, &whole));
+    if (ot__session_is_cut(trainer->session) && trainer->n_accumulated > 0) {
+        const ot_status st = ot__session_gather_gradients(trainer->session, &gradients);
+
+        if (st != OT_OK)
+            ot_dict_destroy(whole);
+        OT_TRY(st);
+    }
+    ot__state_source_begin(trainer, whole, is_view, out);
+    out->gradients = gradients;
     return OT_OK;
 }
 
@@ -363,7 +420,9 @@ void ot__state_source_end(ot__state_source *source)
 {
     ot_dict_destroy(source->whole);
     ot_dict_destroy(source->gradients);
-    source->whole = source->gradients = NULL;
+    ot_dict_destroy(source->means);
+    ot__deal_drop(&source->deal);
+    source->whole = source->gradients = source->means = NULL;
 }
 
 static ot_status get_trainer_state(ot_trainer *trainer, unsigned sections, ot_dict **out)

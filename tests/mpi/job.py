@@ -15,6 +15,7 @@ from network import NAMES, START, TEXT, batch, cross_entropy
 import onnxtrain
 from onnxtrain import ORTTrainer, ORTTrainerOptions, SessionOptions, artifacts, optim
 from onnxtrain.api import CheckpointState, Module, Optimizer
+from onnxtrain.checkpoint import aggregate_checkpoints
 from onnxtrain.distributed import Comm, checkpoint
 from onnxtrain.distributed.checkpoint import async_save
 from onnxtrain.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
@@ -278,6 +279,26 @@ def same_state(found, wanted, place="state"):
         same(found, wanted, place)
 
 
+def files_of_ranks(comm, trainer, paths, whole):
+    """What each rank has saved, by another reader where there is one, and joined."""
+    raises(OSError, "exists already", trainer.save_checkpoint, f"{paths[0]}.new" if comm.rank else paths[0])
+    same(paths[0].with_suffix(".ortcp.new").exists(), False, "whether a file of a save that failed stays")
+    joined = aggregate_checkpoints(paths, pytorch_format=False)
+    for name in ("model", "optimizer", "train_step_info", "onnxtrain"):
+        same_state(joined[name], whole[name], name)
+    if importlib.util.find_spec("h5py") is not None:
+        import h5py
+
+        with h5py.File(paths[comm.rank]) as file:
+            same(file["trainer_options/zero_stage"][()], 1, "zero_stage")
+            same(file["trainer_options/world_rank"][()], comm.rank, "world_rank")
+            # Of 4 + 2 + 12 + 8 elements, by 32 in a share, rank 0 has all.
+            same(sorted(file["optimizer"]), sorted(NAMES) if comm.rank == 0 else [], "weights of the rank")
+            same(len(file["partition_info"]), 0, "weights that are cut")
+            for name in NAMES:
+                same_state(file["model/full_precision"][name][()], whole["model"]["full_precision"][name], name)
+
+
 def trainers_with_zero(comm, folder):
     """What each has a part of is one state: the same as without ZeRO."""
     description = {"inputs": [("x", ["N", 3]), ("labels", ["N"])], "outputs": [("loss", [], True), ("y", ["N", 2])]}
@@ -296,11 +317,16 @@ def trainers_with_zero(comm, folder):
     for name in ("model", "optimizer", "train_step_info"):
         same_state(found[name], wanted[name], name)
     loads = [lambda trainer: trainer.load_state_dict(found)]
+    each = [folder / f"checkpoint{rank}.ortcp" for rank in (0, 1)]
     try:
         both[1].save_checkpoint(folder / "zero")
         loads.append(lambda trainer: trainer.load_checkpoint(folder / "zero"))
+        both[1].save_checkpoint(each[comm.rank], {"rank": comm.rank})
+        loads.append(lambda trainer: same(trainer.load_checkpoint(*each), {"rank": 0}, "the user's dict"))
     except onnxtrain.Unsupported:
         pass  # built without HDF5
+    else:
+        files_of_ranks(comm, both[1], each, found)
     comm.barrier()
     step(both[0], 1)
     wanted = both[0].state_dict()["model"]

@@ -288,7 +288,7 @@ static inline void destroy_shards(shards *s)
 
 static inline ot_status join_shards(const shards *s, ot_dict **out)
 {
-    return ot__state_aggregate((const ot_dict *const *)s->state, s->path, s->n, out);
+    return ot__state_aggregate((const ot_dict *const *)s->state, s->path, s->n, -1, out);
 }
 
 // ---- comparing ----

@@ -57,10 +57,9 @@ static void go_back(ot_comm *comm, void *context)
 {
     const going_back *g = context;
     const int rank = ot_comm_rank(comm);
-    // Without stages gradients are each rank's own, and the file has those of rank 0.
-    const bool has_file = OT_WITH_HDF5 && (g->stage > 0 || g->accumulation == 1);
+    const bool has_file = OT_WITH_HDF5;
     // Sums of gradients that are averaged between are rounded otherwise.
-    const float tolerance = g->stage > 0 && g->accumulation > 1 ? 1e-6F : 0;
+    const float tolerance = g->accumulation > 1 ? 1e-6F : 0;
     ot_trainer_options options = of_replicas(N_RANKS);
     ot_save_options how = OT_SAVE_OPTIONS_INIT;
     float then[2 * (N_IN + 1)] = {0}, later[2 * (N_IN + 1)] = {0};
@@ -77,7 +76,7 @@ static void go_back(ot_comm *comm, void *context)
     RANK_MUST(step_of_rank(trainer, rank));
     RANK_MUST(ot_trainer_get_state(trainer, OT_STATE_ALL, &state));
     read_moments(trainer, then);
-    if (has_file && (g->stage > 0 || rank == 0))
+    if (has_file)
         RANK_MUST(ot_trainer_save(trainer, g->path, &how));
     RANK_MUST(ot_comm_barrier(comm));
     RANK_MUST(step_of_rank(trainer, N_RANKS + rank));
