@@ -176,8 +176,8 @@ OT_API ot_status ot_trainer_predict(ot_trainer *trainer, const ot_parallel_ranks
 
 /**
  * The state as a tree: the layout of ONNX Runtime's ORTTrainer, and a section of our own.
- * Collective where ranks have parts of it (ZeRO), which are gathered on all of them; gradients of an
- * accumulation under way are then the mean over the ranks, else those of this rank.
+ * Collective with ZeRO, whose ranks have parts of it: these are gathered on all of them. Gradients of
+ * an accumulation under way are then the mean over the ranks, else those of this rank.
  *
  * @param sections OT_STATE_* added up
  * @param out      the caller destroys it

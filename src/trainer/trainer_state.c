@@ -361,6 +361,14 @@ static bool has_parts(const ot_checkpoint *checkpoint)
     return false;
 }
 
+// With ZeRO the ranks do it together, and learn how it went; without, each by itself.
+static ot_status agree_with_zero(const ot_trainer *trainer, ot_status st)
+{
+    return ot__session_is_cut(trainer->session)
+               ? ot__session_agree(trainer->session, st, "ot_trainer_get_state")
+               : st;
+}
+
 // On all ranks alike.
 static ot_status gather_state(const ot_trainer *trainer, ot_dict **out)
 {
@@ -368,7 +376,7 @@ static ot_status gather_state(const ot_trainer *trainer, ot_dict **out)
 
     *out = NULL;
     if (!has_parts(ot_session_checkpoint(trainer->session)))
-        return ot__session_make_slots(trainer->session);
+        return agree_with_zero(trainer, ot__session_make_slots(trainer->session));
     options.gather = OT_GATHER_ALL;
     return ot__session_get_shards(trainer->session, OT_STATE_MODEL | OT_STATE_OPTIMIZER, &options,
                                   NULL, out);
@@ -425,20 +433,29 @@ void ot__state_source_end(ot__state_source *source)
     source->whole = source->gradients = source->means = NULL;
 }
 
-static ot_status get_trainer_state(ot_trainer *trainer, unsigned sections, ot_dict **out)
+static ot_status check_sections(unsigned sections)
 {
     const unsigned known = OT_STATE_ALL | OT_STATE_VIEW;
+
+    return (sections & ~known) == 0
+               ? OT_OK
+               : ot__error(OT_ERR_INVALID, "sections 0x%x of a state, known are 0x%x", sections,
+                           known);
+}
+
+static ot_status get_trainer_state(ot_trainer *trainer, unsigned sections, ot_dict **out)
+{
     ot__state_source source;
+    ot_dict *state = NULL;
     ot_status st;
 
-    if ((sections & ~known) != 0)
-        return ot__error(OT_ERR_INVALID, "sections 0x%x of a state, known are 0x%x", sections,
-                         known);
+    OT_TRY(agree_with_zero(trainer, check_sections(sections)));
     OT_TRY(ot__state_of_trainer(trainer, (sections & OT_STATE_VIEW) != 0, &source));
+    // What is gathered is not the trainer's.
     source.is_view = source.is_view && source.whole == NULL && source.gradients == NULL;
-    st = ot__state_make(&source, sections, out);
+    st = agree_with_zero(trainer, ot__state_make(&source, sections, &state));
     ot__state_source_end(&source);
-    return st;
+    return OT_HAND_OUT(st, out, state, ot_dict_destroy);
 }
 
 ot_status ot_trainer_get_state(ot_trainer *trainer, unsigned sections, ot_dict **out)

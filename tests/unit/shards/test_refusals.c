@@ -359,6 +359,10 @@ static void damaged_files_are_named(void **state)
     assert_int_equal(truncate(file, 4100), 0);
     expect_damage(path, "data-00001-00000.safetensors: has 4100 bytes, expected",
                   "has 4100 bytes, expected");
+    assert_int_equal(unlink(file), 0);
+    c.status = OT_ERR_IO;
+    c.message = "data-00001-00000.safetensors: ";
+    run_ranks(2, load_rank, &c);
     snprintf(file, sizeof file, "%s/" OT_INDEX_NAME, path);
     change_file(file, 10, 1);
     expect_damage(path, "a/otckpt.index.json: byte ", NULL);

@@ -228,12 +228,81 @@ static void gradients_of_an_accumulation_are_those_of_one_process(void **state)
     ot_model_destroy(model);
 }
 
+// ---- no memory on one rank ----
+
+// Of the bad rank the allocations from the n-th on fail, until it works.
+static void lack_memory_in(ot_comm *comm, ot_trainer *trainer, ot_dict *given)
+{
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    for (int64_t n = 0; st == OT_ERR_NO_MEMORY; n += 1 + n / 16) {
+        ot_dict *state = NULL;
+        int64_t both[2];
+
+        if (ot_comm_rank(comm) == 1)
+            ot__alloc_fail_after(n);
+        st = given != NULL ? ot_trainer_set_state(trainer, given, OT_STRICTNESS_ALL)
+                           : ot_trainer_get_state(trainer, OT_STATE_ALL, &state);
+        ot__alloc_fail_after(-1);
+        ot_dict_destroy(state);
+        both[0] = (int64_t)st;
+        both[1] = -(int64_t)st;
+        if (st != OT_OK)
+            RANK_CHECK(ot__starts_with(ot_error_message(), "rank 1: "), "%s", ot_error_message());
+        RANK_MUST(ot_comm_all_reduce(comm, OT_COMM_MAX, OT_I64, both, 2));
+        RANK_CHECK(both[0] == -both[1], "status %d here, and %d", (int)st, (int)both[0]);
+        if (both[0] != -both[1])
+            return;
+    }
+    RANK_MUST(st);
+}
+
+static void lack_memory(ot_comm *comm, void *context)
+{
+    const passing_on *p = context;
+    ot_trainer *from = NULL, *to = NULL;
+    ot_dict *state = NULL, *again = NULL;
+
+    RANK_MUST(make_accumulating(p, comm, &from));
+    RANK_MUST(make_accumulating(p, comm, &to));
+    RANK_MUST(step_of_rank(from, ot_comm_rank(comm)));
+    lack_memory_in(comm, from, NULL);
+    RANK_MUST(ot_trainer_get_state(from, OT_STATE_ALL, &state));
+    lack_memory_in(comm, to, state);
+    RANK_MUST(ot_trainer_get_state(to, OT_STATE_ALL, &again));
+    check_near(section_of(again, "onnxtrain", "gradients"), p->gradient);
+    ot_dict_destroy(state);
+    RANK_CHECK(ot_trainer_get_state(to, ot_comm_rank(comm) == 1 ? 1U << 20 : OT_STATE_ALL,
+                                    &state) == OT_ERR_INVALID,
+               "%s", ot_error_message());
+    RANK_MUST(step_of_rank(to, 10 + ot_comm_rank(comm)));
+    ot_dict_destroy(again);
+    ot_trainer_destroy(from);
+    ot_trainer_destroy(to);
+}
+
+static void a_lack_of_memory_on_one_rank_is_that_of_all(void **state)
+{
+    ot_model *model = linear_model();
+
+    (void)state;
+    for (int64_t stage = 1; stage <= 3; stage++) {
+        passing_on p = {.model = model, .stage = stage};
+        hand h = hand_begin();
+
+        add_mean(&h, 0, N_RANKS, p.gradient);
+        run_ranks(N_RANKS, lack_memory, &p);
+    }
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(whole_states_are_taken_at_any_time, temporary_folder_make,
                                         temporary_folder_remove),
         cmocka_unit_test(gradients_of_an_accumulation_are_those_of_one_process),
+        cmocka_unit_test(a_lack_of_memory_on_one_rank_is_that_of_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
