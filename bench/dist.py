@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums and training over processes, for every MPI that the build has found.
 
-    ./dev bench dist [--only sums,train,state,overlap] [--models encoder,gpt,resnet18] [--python PYTHON] [--ranks 2] [--out bench/RESULTS.md]
+    ./dev bench dist [--only sums,train,state,overlap,saves] [--models encoder,gpt,resnet18] [--python PYTHON] [--ranks 2] [--out bench/RESULTS.md]
 
 sums     agreement, and sums from 16 KiB to 32 MiB beside MPI_Allreduce of the same MPI, in turn: medians and the least, in
          microseconds, of the slowest rank; the ratio is that of throughputs, so that above 1 ours is faster; --rounds of each
 train    steps of --ranks processes with a thread each, which are bound to a core, and of one process with as many threads, on
          the same batch; PyTorch's DDP over gloo likewise, if --python has torch; --repeats processes of each, in turn
-state    bytes that a rank sends for an update against (D - 1) / D x 2 x 4 of an element, and what it keeps, less the plan, against
-         16 or 8 + 8 / D bytes of an element, by zero and micro-batches
+state    bytes that a rank sends for an update against (D - 1) / D x (2, 2, A + 1, 3 A) x 4 of an element, and what it keeps, less the
+         plan, others' contributions to sums and graphs, against 16, 8 + 8 / D, 4 + 12 / D or 16 / D bytes of an element, by zero
+         and micro-batches
 overlap  two ranks, over a network that is modelled such that sums take half the backward pass: how much of them the backward
          pass hides, but for the last bucket; three times --repeats in turn
+saves    one process, with a core that is free and with none: steps while a checkpoint directory is written beside as many without,
+         how long a save holds them, and what the processor works in a save alone; --repeats in turn
 
 Every rank wants a core of its own. With --out a table replaces its section of that file.
 """
@@ -31,15 +34,18 @@ from run import model_files, processor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.join(os.path.dirname(HERE), "build", "release")
-PARTS = ["sums", "train", "state", "overlap"]
+PARTS = ["sums", "train", "state", "overlap", "saves"]
 TITLES = {"sums": "Sums over processes", "train": "Training over processes", "state": "What processes send and keep",
-          "overlap": "Sums that the backward pass hides"}
+          "overlap": "Sums that the backward pass hides", "saves": "Steps while a checkpoint is written"}
 HEADS = {
     "sums": ["MPI", "ranks", "what", "ours, median / least, us", "MPI_Allreduce, median / least, us", "ratio, median / least"],
     "train": ["model", "program", "one process, median / least, ms", "processes, median / least, ms", "ratio, median / least"],
-    "state": ["model", "ranks", "zero", "micro-batches", "sent, MB", "must, MB", "above it", "kept, MB", "elements, MB", "beyond them, MB"],
+    "state": ["model", "ranks", "zero", "micro-batches", "sent, MB", "must, MB", "above it", "kept, MB", "sums of others, MB",
+              "graphs, MB", "elements, MB", "the rest above them"],
     "overlap": ["model", "forward, median / least, ms", "step, ms", "sums behind it, ms", "sums within it, ms", "sums, ms", "last bucket, ms",
                 "hidden, by pairs / least"],
+    "saves": ["model", "threads", "step, median / least, ms", "meanwhile, ms", "ratio", "steps of a save", "hold, ms", "copy of the state, ms",
+              "added by a save, ms", "processor of a save, ms"],
 }
 STAGES = [0, 1, 2, 3]  # of ZeRO
 
@@ -154,8 +160,10 @@ def state(options, mpis):
                 n, ranks = found["elements"], options.ranks
                 sent, wanted = found["sent"], (ranks - 1) / ranks * must_send(zero, accumulation) * 4 * n
                 kept, least = found["held"] - found["plan"], must_keep(zero, ranks) * n
+                staging, structure = found["staging"], found["structure"]
                 yield (f"| {name} | {ranks} | {zero} | {accumulation} | {sent / 1e6:.3f} | {wanted / 1e6:.3f} | {100 * (sent / wanted - 1):+.3f} % "
-                       f"| {kept / 1e6:.2f} | {least / 1e6:.2f} | {(kept - least) / 1e6:+.2f} |")
+                       f"| {kept / 1e6:.2f} | {staging / 1e6:.2f} | {structure / 1e6:.2f} | {least / 1e6:.2f} "
+                       f"| {100 * ((kept - staging - structure) / least - 1):+.1f} % |")
 
 
 # ---- overlap ----
@@ -178,6 +186,24 @@ def overlap(options, _):
                f"/ {100 * hidden(t, lambda _: least):.0f} % |")
 
 
+# ---- saves ----
+
+
+def saves(options, _):
+    for name in options.models:
+        p = models.problem(name)
+        for threads in (1, 2):
+            command = [program("bench_ranks"), "saves", options.paths[name], threads, options.repeats, p.rows, p.class_axis, p.vocabulary, options.work]
+            t = run_program(list(map(str, command)), OMP_NUM_THREADS=str(threads))[0]
+            alone, meanwhile = t["alone"], t["meanwhile"]
+            ratios = [m / a for m, a in zip(meanwhile, alone)]
+            added = [(m - a) * n + s for m, a, n, s in zip(meanwhile, alone, t["steps"], t["start"])]
+            yield (f"| {name} | {threads} | {statistics.median(alone):.1f} / {min(alone):.1f} | {statistics.median(meanwhile):.1f} / {min(meanwhile):.1f} "
+                   f"| {statistics.median(ratios):.2f} / {min(meanwhile) / min(alone):.2f} | {statistics.median(t['steps']):.0f} "
+                   f"| {statistics.median(t['start']):.1f} / {min(t['start']):.1f} | {statistics.median(t['copy']):.1f} / {min(t['copy']):.1f} "
+                   f"| {statistics.median(added):.0f} | {statistics.median(t['processor']):.0f} |")
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench dist", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(PARTS))
@@ -198,13 +224,13 @@ def main():
         if name not in models.NAMES:
             parser.error(f"--models: '{name}' is none of {', '.join(models.NAMES)}")
     mpis = sorted(m.group(1) for m in (re.fullmatch(r"libbench_(\w+)\.so", name) for name in os.listdir(program(""))) if m)
-    if not mpis and parts != ["overlap"]:
+    if not mpis and not set(parts) <= {"overlap", "saves"}:
         sys.exit("bench: the build has found no MPI (Debian: libopenmpi-dev openmpi-bin)")
     options.paths = model_files(options.models, options.work, options.python) if parts != ["sums"] else {}
     for part in parts:
         lines = table_head(part)
         print(f"\n{TITLES[part]}\n\n" + "\n".join(lines), flush=True)
-        for line in {"sums": sums, "train": train, "state": state, "overlap": overlap}[part](options, mpis):
+        for line in {"sums": sums, "train": train, "state": state, "overlap": overlap, "saves": saves}[part](options, mpis):
             lines.append(line)
             print(line, flush=True)
         if options.out:

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training steps over ranks, for bench/dist.py:
 //
-//   [mpirun -n N] bench_ranks train MODEL THREADS STEPS ROWS CLASS_AXIS VOCABULARY ACCUMULATION
-//   ZERO bench_ranks overlap MODEL ROUNDS ROWS CLASS_AXIS VOCABULARY
+//   [mpirun -n N] bench_ranks train MODEL THREADS STEPS ROWS CLASS_AXIS VOCABULARY N_MICRO ZERO
+//   bench_ranks overlap MODEL ROUNDS ROWS CLASS_AXIS VOCABULARY BUCKET_BYTES
+//   bench_ranks saves MODEL THREADS ROUNDS ROWS CLASS_AXIS VOCABULARY DIRECTORY
 //
 // MODEL is as bench_step takes it, ROWS those of a batch of all ranks. `train` prints, as JSON:
-// milliseconds of every step (the update of one behind ACCUMULATION train steps), elements that
-// train, bytes that ranks send for an update, and bytes on rank 0: that the library holds after the
-// steps, of them those of the largest plan, and the most that it has held.
+// milliseconds of every step (the update of one behind N_MICRO train steps), elements that train,
+// bytes that ranks send for an update, and bytes on rank 0: that the library holds after the steps,
+// of them those of the largest plan, of others' contributions to sums, and of graphs and lists, and
+// the most that it has held.
 //
 // `overlap`: two ranks that are threads, over a network that is modelled such that the sums of the
 // gradients alone take half the backward pass. Prints milliseconds of ROUNDS in turn: of an eval
 // step, of a step without that network and of the update in it, with sums behind the backward pass,
 // and with sums that begin within it; and what the sums and those of the last bucket alone take.
+//
+// `saves`: one process. Prints milliseconds of ROUNDS in turn: of as many steps as a save takes
+// (each, without a save and while one goes on), of an asynchronous save's start, of the processor
+// in a save alone, and of a copy of what is saved; and those steps' number.
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -94,6 +100,7 @@ static void train(const problem *p, int n_steps)
     const ot_allocator allocator = {counting_reallocate, counting_release, NULL};
     ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
     ot_comm_counters before = OT_COMM_COUNTERS_INIT, after = OT_COMM_COUNTERS_INIT;
+    ot_memory memory = OT_MEMORY_INIT;
     ot_tensor *loss = NULL;
     ot_trainer *trainer;
     ot_comm *comm;
@@ -123,11 +130,15 @@ static void train(const problem *p, int n_steps)
     must(ot_comm_get_counters(comm, &after));
     sent = (double)(after.bytes_sent - before.bytes_sent) / (n_steps - 1);
     must(ot_comm_all_reduce(comm, OT_COMM_SUM, OT_F64, &sent, 1));
+    must(ot_trainer_memory(
+        trainer, (const ot_shape[]){*ot_tensor_shape(t.inputs[0]), *ot_tensor_shape(t.inputs[1])},
+        N_INPUTS, &memory));
     if (speaks)
         printf("], \"elements\": %" PRId64 ", \"sent\": %.1f, \"held\": %zu, \"plan\": %zu, "
-               "\"most\": %zu}\n",
+               "\"staging\": %zu, \"structure\": %zu, \"most\": %zu}\n",
                count_trained(t.session), sent / ot_comm_world_size(comm), atomic_load(&now_held),
-               ot_session_plan_bytes(t.session), atomic_load(&most_held));
+               ot_session_plan_bytes(t.session), memory.staging, memory.structure,
+               atomic_load(&most_held));
     ot_tensor_destroy(loss);
     ot_trainer_destroy(trainer);
     drop_training(&t);
@@ -279,6 +290,116 @@ static void measure_overlap(const problem *p, int n_rounds)
     printf("}\n");
 }
 
+// ---- steps while a save goes on ----
+
+enum { ALONE, MEANWHILE, START, PROCESSOR, COPY, N_SAVE_TIMES };
+
+static double processor_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void step(training *t)
+{
+    ot_tensor *loss = NULL;
+
+    ot_session_reset_gradients(t->session);
+    must(
+        ot_session_train_step(t->session, (const ot_tensor *const *)t->inputs, N_INPUTS, &loss, 1));
+    must(ot_session_update(t->session, 1, NULL));
+    ot_tensor_destroy(loss);
+}
+
+// Until the save's end; its number of steps.
+static int step_meanwhile(training *t, ot_shards_job *job)
+{
+    int n = 0;
+
+    for (int done = 0; !done; n++) {
+        step(t);
+        must(ot_shards_job_poll(job, &done));
+    }
+    return n;
+}
+
+static double time_copy_of_state(size_t n_bytes)
+{
+    static char *from, *to;
+    double began;
+
+    if (from == NULL) {
+        from = malloc(n_bytes);
+        to = malloc(n_bytes);
+        if (from == NULL || to == NULL)
+            exit(1);
+        memset(from, 1, n_bytes);
+        memset(to, 1, n_bytes);
+    }
+    began = seconds();
+    memcpy(to, from, n_bytes);
+    return seconds() - began;
+}
+
+static int time_saves(training *t, ot_shards_job *job, const char *path, double *took)
+{
+    enum { COPIES = 3 }; // values and moments
+    ot_shards_save_options options = OT_SHARDS_SAVE_OPTIONS_INIT;
+    double began;
+    int n;
+
+    options.replaces = 1;
+    began = processor_seconds();
+    must(ot_session_save_shards(t->session, path, &options));
+    took[PROCESSOR] = processor_seconds() - began;
+    took[COPY] = time_copy_of_state((size_t)count_trained(t->session) * sizeof(float) * COPIES);
+    step(t);
+    began = seconds();
+    must(ot_session_save_shards_async(t->session, job, path, &options));
+    took[START] = seconds() - began;
+    n = step_meanwhile(t, job);
+    took[MEANWHILE] = (seconds() - began - took[START]) / n;
+    began = seconds();
+    for (int i = 0; i < n; i++)
+        step(t);
+    took[ALONE] = (seconds() - began) / n;
+    return n;
+}
+
+static void measure_saves(const problem *p, int n_rounds, const char *folder)
+{
+    static const char *const names[] = {"alone", "meanwhile", "start", "processor", "copy"};
+    static double took[ROUNDS_MAX][N_SAVE_TIMES];
+    static int n_steps[ROUNDS_MAX];
+    char *path = ot__path_join(folder, "bench-saves");
+    ot_shards_job *job;
+    ot_comm *comm;
+    training t;
+
+    must(ot_comm_open("self", NULL, &comm));
+    t = make_training(p, comm);
+    must(ot_shards_job_create(&job));
+    step(&t);
+    for (int round = -1; round < n_rounds; round++) // the first one warms up
+        n_steps[OT_MAX(round, 0)] = time_saves(&t, job, path, took[OT_MAX(round, 0)]);
+    printf("{\"steps\": [");
+    for (int i = 0; i < n_rounds; i++)
+        printf("%s%d", i ? ", " : "", n_steps[i]);
+    for (int what = 0; what < N_SAVE_TIMES; what++) {
+        printf("], \"%s\": [", names[what]);
+        for (int i = 0; i < n_rounds; i++)
+            printf("%s%.4f", i ? ", " : "", took[i][what] * 1e3);
+    }
+    printf("]}\n");
+    ot_shards_job_destroy(job);
+    drop_training(&t);
+    ot_comm_destroy(comm);
+    (void)ot__directory_remove(path);
+    ot__free(path);
+}
+
 int main(int argc, char **argv)
 {
     problem p = {.n_threads = 1, .accumulation = 1};
@@ -303,6 +424,15 @@ int main(int argc, char **argv)
         measure_overlap(&p, OT_MIN(OT_MAX(atoi(argv[3]), 1), (int)ROUNDS_MAX));
         return 0;
     }
-    fprintf(stderr, "usage: bench_ranks train|overlap MODEL ...\n");
+    if (argc == 9 && strcmp(argv[1], "saves") == 0) {
+        p.path = argv[2];
+        p.n_threads = atoi(argv[3]);
+        p.rows = atoi(argv[5]);
+        p.class_axis = atoi(argv[6]);
+        p.vocabulary = atoi(argv[7]);
+        measure_saves(&p, OT_MIN(OT_MAX(atoi(argv[4]), 1), (int)ROUNDS_MAX), argv[8]);
+        return 0;
+    }
+    fprintf(stderr, "usage: bench_ranks train|overlap|saves MODEL ...\n");
     return 2;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What checkpoint directories cost beside their bytes: ./dev bench shards [DIRECTORY]. Every line
 // is of a process of its own, so that its peak of memory is.
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -130,54 +132,159 @@ static void time_plan(int n_tensors, int n_ranks)
 
 // ---- bytes ----
 
-static void time_bytes(const char *folder, int64_t mib)
-{
-    const ot_shape shape = OT_SHAPE(mib, MIB / 4);
-    ot_shards_item item = OT_SHARDS_ITEM_INIT;
-    char *path = ot__path_join(folder, "bench-shards"),
-         *plain = ot__path_join(folder, "bench-plain");
-    ot__file_writer *file;
-    ot__file_input input;
-    ot_shards_job *job;
+enum { PLAIN_WRITTEN, SAVED, PLAIN_READ, LOADED, PLAIN_CACHED, CACHED, COPIED, STARTED, N_TIMES };
+enum { N_ROUNDS = 9 };
+
+typedef struct bytes {
+    ot_shards_item item;
     ot_tensor *tensor;
+    void *copy; // of its elements
+    char *path, *plain;
+    ot_shards_job *job;
+    double seconds[N_TIMES][N_ROUNDS];
+} bytes;
+
+// What the kernel has of a file in memory, which is on the disk too.
+static void drop_cached(const char *path)
+{
+    const int file = open(path, O_RDONLY);
+
+    if (file < 0 || posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED) != 0)
+        exit(1);
+    close(file);
+}
+
+static void drop_directory(const char *path)
+{
+    DIR *directory = opendir(path);
+
+    for (struct dirent *e = NULL; directory != NULL && (e = readdir(directory)) != NULL;)
+        if (e->d_name[0] != '.') {
+            char *file = ot__path_join(path, e->d_name);
+
+            drop_cached(file);
+            ot__free(file);
+        }
+    closedir(directory);
+}
+
+static double time_plain_write(bytes *b)
+{
+    ot__file_writer *file;
     double began;
 
-    item.name = "model";
-    must(ot_dict_create(&item.dict));
-    must(ot_tensor_create(OT_F32, &shape, &tensor));
-    memset(ot_tensor_data(tensor), 1, ot_tensor_bytes(tensor));
-    must(ot_dict_take_tensor(item.dict, "w", tensor));
-    printf("%" PRId64 " MiB:\n", mib);
+    ot__file_remove(b->plain);
     began = ot__clock_seconds();
-    must(ot__file_writer_open_within(&file, plain));
-    must(ot__file_writer_write(file, ot_tensor_data(tensor), ot_tensor_bytes(tensor)));
+    must(ot__file_writer_open_within(&file, b->plain));
+    must(ot__file_writer_write(file, ot_tensor_data(b->tensor), ot_tensor_bytes(b->tensor)));
     must(ot__file_writer_commit(file));
-    tell("  plain file written and synchronised", ot__clock_seconds() - began);
-    began = ot__clock_seconds();
-    must(ot_shards_save(NULL, path, &item, 1, NULL));
-    tell("  saved", ot__clock_seconds() - began);
-    began = ot__clock_seconds();
-    must(ot__file_input_open(&input, plain));
-    must(ot__file_input_read(&input, plain, 0, ot_tensor_data(tensor), ot_tensor_bytes(tensor)));
-    tell("  plain file read", ot__clock_seconds() - began);
-    ot__file_input_close(&input);
-    began = ot__clock_seconds();
-    must(ot_shards_load(NULL, path, &item, 1, NULL));
-    tell("  loaded and checked", ot__clock_seconds() - began);
-    must(ot_shards_job_create(&job));
-    for (int i = 0; i < 2; i++) {
-        ot_shards_save_options options = OT_SHARDS_SAVE_OPTIONS_INIT;
+    return ot__clock_seconds() - began;
+}
 
-        options.replaces = 1;
-        began = ot__clock_seconds();
-        must(ot_shards_job_start(job, NULL, path, &item, 1, &options));
-        tell(i == 0 ? "  job started, with new memory" : "  job started again",
-             ot__clock_seconds() - began);
-        must(ot_shards_job_wait(job));
+// Pieces as `dd bs=1M` has them, into memory that a load would fill.
+static double time_plain_read(bytes *b)
+{
+    const double began = ot__clock_seconds();
+    const size_t n_bytes = ot_tensor_bytes(b->tensor);
+    ot__file_input input;
+
+    must(ot__file_input_open(&input, b->plain));
+    for (size_t at = 0; at < n_bytes; at += MIB)
+        must(ot__file_input_read(&input, b->plain, at, (char *)b->copy + at, MIB));
+    ot__file_input_close(&input);
+    return ot__clock_seconds() - began;
+}
+
+static double time_load(bytes *b)
+{
+    const double began = ot__clock_seconds();
+
+    must(ot_shards_load(NULL, b->path, &b->item, 1, NULL));
+    return ot__clock_seconds() - began;
+}
+
+static double time_save(bytes *b, bool is_started_only)
+{
+    ot_shards_save_options options = OT_SHARDS_SAVE_OPTIONS_INIT;
+    double began, took;
+
+    (void)ot__directory_remove(b->path); // so that all write into nothing
+    began = ot__clock_seconds();
+    if (is_started_only)
+        must(ot_shards_job_start(b->job, NULL, b->path, &b->item, 1, &options));
+    else
+        must(ot_shards_save(NULL, b->path, &b->item, 1, &options));
+    took = ot__clock_seconds() - began;
+    must(ot_shards_job_wait(b->job));
+    return took;
+}
+
+static double time_copy(bytes *b)
+{
+    const double began = ot__clock_seconds();
+
+    memcpy(b->copy, ot_tensor_data(b->tensor), ot_tensor_bytes(b->tensor));
+    return ot__clock_seconds() - began;
+}
+
+static void time_round(bytes *b, int round)
+{
+    b->seconds[PLAIN_WRITTEN][round] = time_plain_write(b);
+    b->seconds[SAVED][round] = time_save(b, false);
+    drop_cached(b->plain);
+    drop_directory(b->path);
+    b->seconds[PLAIN_READ][round] = time_plain_read(b);
+    b->seconds[LOADED][round] = time_load(b);
+    b->seconds[PLAIN_CACHED][round] = time_plain_read(b);
+    b->seconds[CACHED][round] = time_load(b);
+    b->seconds[COPIED][round] = time_copy(b);
+    b->seconds[STARTED][round] = time_save(b, true);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void time_bytes(const char *folder, int64_t mib)
+{
+    static const char *const names[] = {"plain file written and synchronised",
+                                        "saved",
+                                        "plain file read from the disk",
+                                        "loaded and checked from the disk",
+                                        "plain file read from the cache",
+                                        "loaded and checked from the cache",
+                                        "copied in memory",
+                                        "job started"};
+    const ot_shape shape = OT_SHAPE(mib, MIB / 4);
+    static bytes b;
+
+    b.item = (ot_shards_item)OT_SHARDS_ITEM_INIT;
+    b.path = ot__path_join(folder, "bench-shards");
+    b.plain = ot__path_join(folder, "bench-plain");
+    b.item.name = "model";
+    must(ot_dict_create(&b.item.dict));
+    must(ot_tensor_create(OT_F32, &shape, &b.tensor));
+    b.copy = malloc(ot_tensor_bytes(b.tensor));
+    if (b.copy == NULL)
+        exit(1);
+    memset(ot_tensor_data(b.tensor), 1, ot_tensor_bytes(b.tensor));
+    must(ot_dict_take_tensor(b.item.dict, "w", b.tensor));
+    must(ot_shards_job_create(&b.job));
+    printf("%" PRId64 " MiB, median and least of %d rounds in turn:\n", mib, N_ROUNDS);
+    time_round(&b, 0); // memory becomes its own, the job's too
+    for (int round = 0; round < N_ROUNDS; round++)
+        time_round(&b, round);
+    for (int what = 0; what < N_TIMES; what++) {
+        qsort(b.seconds[what], N_ROUNDS, sizeof(double), compare_doubles);
+        printf("  %-56s %7.1f ms, %7.1f ms\n", names[what], b.seconds[what][N_ROUNDS / 2] * 1e3,
+               b.seconds[what][0] * 1e3);
     }
-    ot_shards_job_destroy(job);
-    (void)ot__directory_remove(path);
-    ot__file_remove(plain);
+    ot_shards_job_destroy(b.job);
+    (void)ot__directory_remove(b.path);
+    ot__file_remove(b.plain);
 }
 
 static void run(int which, const char *folder)
