@@ -8,7 +8,7 @@
 
 enum {
     GAP_MAX = 64 * 1024,            // bytes that are read along
-    WINDOW_BYTES = 8 * 1024 * 1024, // of one read
+    WINDOW_BYTES = 1024 * 1024, // of one read
     SEGMENTS_MAX = 4096,            // in a window
 };
 

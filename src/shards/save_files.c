@@ -152,6 +152,21 @@ static ot_status flush_together(file_out *o)
     return OT_OK;
 }
 
+// Piece by piece, so that what is written is near when its checksum is made.
+static ot_status write_checked(file_out *o, const char *data, size_t n_bytes, uint32_t *crc)
+{
+    enum { PIECE = 512 << 10 };
+
+    *crc = 0;
+    for (size_t at = 0; at < n_bytes; at += PIECE) {
+        const size_t n = OT_MIN(n_bytes - at, (size_t)PIECE);
+
+        *crc = ot__crc32c(*crc, data + at, n);
+        OT_TRY(ot__file_writer_write(o->writer, data + at, n));
+    }
+    return OT_OK;
+}
+
 static ot_status write_chunk(file_out *o, const ot__safetensor *tensor)
 {
     ot__save_chunk *c = ot__map_get(&o->by_key, tensor->name);
@@ -161,13 +176,13 @@ static ot_status write_chunk(file_out *o, const ot__safetensor *tensor)
     if (o->files->fetch != NULL)
         OT_TRY(o->files->fetch(o->files->context, c, &data));
     c->begin = tensor->begin;
-    c->crc = ot__crc32c(0, data, n);
     if (n < SMALL_BYTES) {
+        c->crc = ot__crc32c(0, data, n);
         ot__buf_append(&o->together, data, n);
         return o->together.length < TOGETHER_BYTES ? OT_OK : flush_together(o);
     }
     OT_TRY(flush_together(o));
-    return ot__file_writer_write(o->writer, data, n);
+    return write_checked(o, data, n, &c->crc);
 }
 
 static ot_status write_file(file_out *o, const char *folder)

@@ -69,11 +69,27 @@ static void every_length_and_alignment_and_in_parts(void **state)
             }
 }
 
+// Long enough for stretches that go side by side.
+static void long_ones(void **state)
+{
+    enum { MOST = 3 * 4096 * 2 + 21, STEP = 4093 };
+    static unsigned char bytes[MOST + 1];
+
+    (void)state;
+    for (int i = 0; i <= MOST; i++)
+        bytes[i] = (unsigned char)(i * 37 + i / 251 + i * i);
+    for (int way = 0; way < ot__crc32c_ways(); way++)
+        for (size_t n = MOST; n > STEP; n -= STEP)
+            for (size_t start = 0; start < 2; start++)
+                assert_int_equal(ot__crc32c_by(way, 0, bytes + start, n), slow(bytes + start, n));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_vectors_of_rfc_3720),
         cmocka_unit_test(every_length_and_alignment_and_in_parts),
+        cmocka_unit_test(long_ones),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
