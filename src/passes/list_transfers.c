@@ -4,7 +4,7 @@
 #include "passes/passes.h"
 #include "passes/recompute.h"
 
-enum { BUFFER }; // input of an accumulator
+enum { BUFFER, VALUE }; // inputs of an accumulator
 
 typedef struct transfer_lister {
     const ot_graph *graph;
@@ -12,8 +12,9 @@ typedef struct transfer_lister {
     ot__numbers numbers;
     bool *is_forward;       // per node
     int *of_value, *of_sum; // per value: the bucket of the parameter or the accumulator; -1: none
+    int *completed_by;      // per bucket: the node that makes the last of its gradients; -1: none
+    bool *completes;        // per node: it is such a one
     bool *is_gathered;      // per bucket, for the forward pass and the backward pass
-    int *n_missing;         // per bucket: gradients that are still to come
     ot__transfer *uses;     // first uses of gathered buckets, and completed gradients
     int n_uses;
     int latest; // bucket that was gathered last; -1: none
@@ -35,7 +36,6 @@ static int bucket_of_sum(const transfer_lister *l, const ot_node *node)
 static void list_uses_of(transfer_lister *l, int k)
 {
     const ot_node *node = l->graph->nodes[k];
-    const int summed = bucket_of_sum(l, node);
 
     for (int i = 0; i < node->n_inputs; i++) {
         const int bucket = node->inputs[i] != NULL
@@ -50,8 +50,30 @@ static void list_uses_of(transfer_lister *l, int k)
             note_use(l, OT_TRANSFER_GATHER_WAIT, bucket, is_backward);
         l->latest = bucket;
     }
-    if (summed >= 0 && --l->n_missing[summed] == 0)
-        note_use(l, OT_TRANSFER_SCATTER_START, summed, false);
+    for (int b = 0; b < l->buckets->n_buckets && l->completes[k]; b++)
+        if (l->completed_by[b] == k)
+            note_use(l, OT_TRANSFER_SCATTER_START, b, false);
+}
+
+// Accumulators may stand at the end of the model, where the gradients of all buckets would wait.
+static void find_completions(const transfer_lister *l)
+{
+    for (int b = 0; b < l->buckets->n_buckets; b++)
+        l->completed_by[b] = -1;
+    for (int k = 0; k < l->graph->n_nodes; k++) {
+        const ot_node *node = l->graph->nodes[k];
+        const int bucket = bucket_of_sum(l, node);
+        const ot_value *gradient = bucket >= 0 ? node->inputs[VALUE] : NULL;
+        const int maker = gradient != NULL && gradient->producer != NULL
+                              ? ot__node_number(&l->numbers, gradient->producer)
+                              : k;
+
+        if (bucket >= 0)
+            l->completed_by[bucket] = OT_MAX(l->completed_by[bucket], maker);
+    }
+    for (int b = 0; b < l->buckets->n_buckets; b++)
+        if (l->completed_by[b] >= 0)
+            l->completes[l->completed_by[b]] = true;
 }
 
 static ot_status find_uses(transfer_lister *l)
@@ -68,9 +90,7 @@ static ot_status find_uses(transfer_lister *l)
         l->of_value[number] = b->of_parameter[i];
         l->of_sum[number] = b->of_accumulator[i];
     }
-    for (int k = 0; k < g->n_nodes; k++)
-        if (bucket_of_sum(l, g->nodes[k]) >= 0)
-            l->n_missing[bucket_of_sum(l, g->nodes[k])]++;
+    find_completions(l);
     for (int k = 0; k < g->n_nodes; k++)
         list_uses_of(l, k);
     return OT_OK;
@@ -128,10 +148,12 @@ static ot_status list_transfers(transfer_lister *l, ot__transfer **out, int *n_o
     l->of_value = ot__alloc_zero(n_values, sizeof *l->of_value);
     l->of_sum = ot__alloc_zero(n_values, sizeof *l->of_sum);
     l->is_gathered = ot__alloc_zero(2 * n_buckets, sizeof *l->is_gathered);
-    l->n_missing = ot__alloc_zero(n_buckets, sizeof *l->n_missing);
+    l->completed_by = ot__alloc_zero(n_buckets, sizeof *l->completed_by);
+    l->completes = ot__alloc_zero((size_t)l->graph->n_nodes + 1, sizeof *l->completes);
     l->uses = ot__alloc_zero(PER_BUCKET * n_buckets, sizeof *l->uses);
     OT_TRY(ot__made(l->is_forward != NULL && l->of_value != NULL && l->of_sum != NULL &&
-                    l->is_gathered != NULL && l->n_missing != NULL && l->uses != NULL));
+                    l->is_gathered != NULL && l->completed_by != NULL && l->completes != NULL &&
+                    l->uses != NULL));
     OT_TRY(find_uses(l));
     *out = ot__alloc_zero(2 * PER_BUCKET * n_buckets, sizeof **out);
     OT_TRY(ot__made(*out != NULL));
@@ -153,7 +175,8 @@ ot_status ot__list_transfers(const ot_graph *graph, const ot__transfer_buckets *
     ot__free(l.of_value);
     ot__free(l.of_sum);
     ot__free(l.is_gathered);
-    ot__free(l.n_missing);
+    ot__free(l.completed_by);
+    ot__free(l.completes);
     ot__free(l.uses);
     return st;
 }
