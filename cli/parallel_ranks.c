@@ -19,6 +19,7 @@ static const struct {
     {"zero", offsetof(ot_parallel_ranks, zero), 0, 3},
     {"slices", offsetof(ot_parallel_ranks, slices), 1, RANKS_MAX},
     {"accumulate", offsetof(ot_parallel_ranks, accumulation), 1, 1 << 20},
+    {"sync-batch-norm", offsetof(ot_parallel_ranks, sync_batch_norm), 0, 1},
 };
 enum { N_KEYS = sizeof keys / sizeof keys[0] };
 
@@ -43,8 +44,10 @@ static int take_word(const char *word, size_t n, unsigned *given, ot_parallel_ra
     int value;
 
     if (i < 0)
-        return report_usage("--parallel: '%.*s' is none of D=N, zero=STAGE, slices=N, accumulate=N",
-                            (int)n, word);
+        return report_usage(
+            "--parallel: '%.*s' is none of D=N, zero=STAGE, slices=N, accumulate=N, "
+            "sync-batch-norm=1",
+            (int)n, word);
     if ((*given & 1U << i) != 0)
         return report_usage("--parallel: %s is given twice", keys[i].name);
     digits = word + strlen(keys[i].name) + 1;

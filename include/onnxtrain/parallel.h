@@ -40,12 +40,13 @@ typedef struct ot_parallel_ranks {
     int n_ranks; ///< at least 1
     int zero;    ///< as in ot_parallel_options
     size_t bucket_bytes;
-    int slices;       ///< of a batch, at least n_ranks; 0: n_ranks
-    int accumulation; ///< batches of an update, at least 1
+    int slices;          ///< of a batch, at least n_ranks; 0: n_ranks
+    int accumulation;    ///< batches of an update, at least 1
+    int sync_batch_norm; ///< as in ot_parallel_options
 } ot_parallel_ranks;
 #define OT_PARALLEL_RANKS_INIT                                                                     \
     {                                                                                              \
-        sizeof(ot_parallel_ranks), 1, 0, 0, 0, 1                                                   \
+        sizeof(ot_parallel_ranks), 1, 0, 0, 0, 1, 0                                                \
     }
 
 #ifdef __cplusplus

@@ -33,9 +33,9 @@ typedef struct ot_session_options {
     size_t size;       ///< sizeof(ot_session_options)
     int n_threads;     ///< 0: all processors
     int reproducible;  ///< 1: the same bits for any number of threads
-    size_t memory_max; ///< bytes for parameters, gradients, moments and activations, which lifts
-                       ///< the default of ot_set_memory_max(); 0: what that leaves; or
-                       ///< OT_MEMORY_UNLIMITED
+    size_t memory_max; ///< bytes for parameters, gradients, moments, activations and sums over
+                       ///< ranks, which lifts the default of ot_set_memory_max(); 0: what
+                       ///< that leaves; or OT_MEMORY_UNLIMITED
     int reference_kernels; ///< 1: only reference kernels, as OT_KERNELS=ref
     unsigned recompute;    ///< what of the forward pass is made again for the backward pass instead
                            ///< of kept: ot_recompute, joined by |

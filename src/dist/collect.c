@@ -174,6 +174,16 @@ static ot_status check_reduce(ot_comm_op op, ot_dtype dtype, const void *values,
     return OT_OK;
 }
 
+static int64_t piece_of_all_reduce(int world_size, int64_t count)
+{
+    return OT_MIN(count, OT_MAX(REDUCE_ROOM / world_size, 1));
+}
+
+size_t ot__all_reduce_bytes(int world_size, int64_t count)
+{
+    return (size_t)piece_of_all_reduce(world_size, count) * (size_t)world_size * ELEMENT;
+}
+
 ot_status ot_comm_all_reduce(ot_comm *comm, ot_comm_op op, ot_dtype dtype, void *values,
                              int64_t count)
 {
@@ -187,8 +197,8 @@ ot_status ot_comm_all_reduce(ot_comm *comm, ot_comm_op op, ot_dtype dtype, void 
     OT_TRY(ot__comm_check(comm));
     st = check_reduce(op, dtype, values, count);
     if (st == OT_OK && count > 0) {
-        piece = OT_MIN(count, OT_MAX(REDUCE_ROOM / comm->world_size, 1));
-        all = ot__alloc((size_t)piece * (size_t)comm->world_size * ELEMENT);
+        piece = piece_of_all_reduce(comm->world_size, count);
+        all = ot__alloc(ot__all_reduce_bytes(comm->world_size, count));
         st = ot__made(all);
     }
     st = ot__comm_agree_on(comm, st, "all_reduce", fields, (int)OT_COUNT(fields));

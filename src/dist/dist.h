@@ -107,6 +107,8 @@ ot_status ot__comm_silent(ot_comm *comm, int peer, const char *what);
 ot_status ot__comm_spread(ot_comm *comm, int kind, int root, void *bytes, size_t n_bytes,
                           const char *what);
 ot_status ot__comm_gather(ot_comm *comm, void *all, size_t n_bytes, const char *what);
+// What ot_comm_all_reduce() takes meanwhile.
+size_t ot__all_reduce_bytes(int world_size, int64_t count);
 // How it went so far on this rank, and on all; the beginning of a collective call.
 ot_status ot__comm_agree_on(ot_comm *comm, ot_status st, const char *call,
                             const ot_agree_field *fields, int n_fields);

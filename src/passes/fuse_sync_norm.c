@@ -4,7 +4,7 @@
 // SyncBatchNormalizationGrad.
 #include "passes/passes.h"
 
-enum { GRAD_MEAN = 3 }; // input of BatchNormalizationGrad
+enum { SCALE = 1, GRAD_SCALE = 2, GRAD_MEAN = 3 }; // inputs of BatchNormalization and its gradient
 static const char sync_norm[] = "SyncBatchNormalization";
 static const char sync_norm_grad[] = "SyncBatchNormalizationGrad";
 
@@ -51,4 +51,28 @@ ot_status ot__fuse_sync_norm(ot_model *model)
     for (int i = 0; i < model->graph->n_nodes; i++)
         OT_TRY(sync_node(model, model->graph->nodes[i]));
     return OT_OK;
+}
+
+// Two for a channel, and how many elements those are of.
+static int64_t numbers_of_norm(const ot_value *scale)
+{
+    return scale->has_shape && scale->shape.ndim == 1 && ot__dim_is_number(scale->shape.dim[0])
+               ? 2 * scale->shape.dim[0] + 1
+               : 0;
+}
+
+void ot__count_sync_norms(const ot_graph *graph, int64_t *all, int64_t *most)
+{
+    *all = *most = 0;
+    for (int i = 0; i < graph->n_nodes; i++) {
+        const ot_node *node = graph->nodes[i];
+        const bool is_grad = ot__node_is(node, "ai.onnxtrain", sync_norm_grad);
+        int64_t n;
+
+        if (!is_grad && !ot__node_is(node, "ai.onnxtrain", sync_norm))
+            continue;
+        n = numbers_of_norm(node->inputs[is_grad ? GRAD_SCALE : SCALE]);
+        *all += n;
+        *most = OT_MAX(*most, n);
+    }
 }

@@ -160,6 +160,9 @@ ot_status ot__pass_fuse(ot_model *model);
 // fuse_sync_norm.c, before all others: batch normalisations in training whose statistics are those
 // of all ranks. The nodes are in their order. OT_ERR_UNSUPPORTED naming one that cannot be so.
 ot_status ot__fuse_sync_norm(ot_model *model);
+// What the nodes of such a graph sum over the ranks in a step: numbers of all nodes, and of the one
+// that has most.
+void ot__count_sync_norms(const ot_graph *graph, int64_t *all, int64_t *most);
 // pass_recompute_forced.c: what options name is made again for the backward pass. The first looks
 // for the patterns in a specialised graph that is not fused yet; `outputs` are the user's, by
 // position, and what they need is the forward pass. The second makes what was found, after all

@@ -150,7 +150,8 @@ static ot_status lower_precision(const ot__compiled_model *program, ot__cached_p
     st = ot__made(is_parameter != NULL && is_trained != NULL);
     for (int i = 0; st == OT_OK && i < program->n_inputs; i++) {
         is_parameter[i] = program->inputs[i].role == OT_ROLE_PARAMETER;
-        is_trained[i] = is_parameter[i] && program->inputs[i].parameter->number >= 0;
+        is_trained[i] =
+            is_parameter[i] && program->inputs[i].parameter->number >= 0 && !program->keeps_casts;
     }
     OT_THEN(st, ot__pass_precision(slot->model, is_parameter, program->narrow));
     OT_THEN(st, ot__pass_hoist(slot->model, is_trained, &slot->hoisted));

@@ -16,6 +16,12 @@ static ot_status check_ranks(const ot_session *session, const ot_parallel_ranks 
     if (ranks->slices != 0 && (ranks->slices < ranks->n_ranks || ranks->slices > OT_SLICES_MAX))
         return ot__error(OT_ERR_INVALID, "%d slices, expected %d to %d: at least one for each rank",
                          ranks->slices, ranks->n_ranks, OT_SLICES_MAX);
+    if (ranks->sync_batch_norm != 0 && ranks->slices > ranks->n_ranks)
+        return ot__error(OT_ERR_INVALID,
+                         "%d slices, expected %d, one for each rank: batch "
+                         "normalisations take the statistics of all together "
+                         "(sync_batch_norm)",
+                         ranks->slices, ranks->n_ranks);
     if (ranks->accumulation < 1)
         return ot__error(OT_ERR_INVALID, "accumulation is %d, expected at least 1",
                          ranks->accumulation);
@@ -94,21 +100,45 @@ static ot_status predict(ot_session *session, const ot_parallel_ranks *ranks,
     return st;
 }
 
+// With plans of their own, and where batch normalisations are those of all ranks with a model of
+// its own.
+static ot_status predict_apart(ot_session *session, const ot_parallel_ranks *ranks,
+                               const ot_shape *inputs, const ot_model *besides,
+                               ot__session_bytes *out, int64_t *n_sent)
+{
+    ot__compiled_model *program = &session->training;
+    ot_model *const model = program->model;
+    ot_model *own = NULL;
+    ot__cached_plan plans[OT_PLAN_CACHE];
+    ot_status st = OT_OK;
+
+    if (session->syncs_norms) {
+        st = ot__model_clone(model, &own);
+        OT_THEN(st, ot__fuse_sync_norm(own));
+        program->model = own;
+    }
+    memcpy(plans, program->plans, sizeof plans);
+    memset(program->plans, 0, sizeof plans);
+    OT_THEN(st, predict(session, ranks, inputs, besides, out, n_sent));
+    ot__compiled_model_drop_plans(program);
+    memcpy(program->plans, plans, sizeof plans);
+    program->model = model;
+    ot_model_destroy(own);
+    return st;
+}
+
 ot_status ot__session_predict(ot_session *session, const ot_parallel_ranks *ranks,
                               const ot_shape *inputs, const ot_model *besides,
                               ot__session_bytes *out, int64_t *n_sent)
 {
-    ot__compiled_model *program = &session->training;
     const ot__slices slices = session->slices;
-    ot__cached_plan plans[OT_PLAN_CACHE];
+    const bool syncs_norms = session->syncs_norms;
     ot_status st;
 
     OT_TRY(check_ranks(session, ranks));
-    memcpy(plans, program->plans, sizeof plans);
-    memset(program->plans, 0, sizeof plans);
-    st = predict(session, ranks, inputs, besides, out, n_sent);
-    ot__compiled_model_drop_plans(program);
-    memcpy(program->plans, plans, sizeof plans);
+    session->syncs_norms = ranks->sync_batch_norm != 0 && ranks->n_ranks > 1;
+    st = predict_apart(session, ranks, inputs, besides, out, n_sent);
     session->slices = slices;
+    session->syncs_norms = syncs_norms;
     return st;
 }

@@ -111,8 +111,8 @@ ot_status ot__transfers_add(const ot_session *session, const ot__compiled_model 
                             ot_graph *graph);
 ot_status ot__transfer_run(void *context, ot_transfer what, int64_t bucket, void *buffer);
 // The same of a rank that has nothing to compute in a step that others run: it adds nothing to the
-// sums, and drops what it gathers. The room is ot__free_aligned() by the caller.
-ot_status ot__transfers_make_room(const ot_session *session, void **out);
+// sums, and drops what it gathers. The room is the block of plans.
+ot_status ot__transfers_make_room(ot_session *session, ot_mode mode, void **out);
 ot_status ot__transfers_join(ot_session *session, ot_mode mode, void *room);
 
 // zero.c. Collective, before the first sum: finds the shares of the ranks, and cuts what the
@@ -127,9 +127,10 @@ ot_status ot__zero_gather(ot_session *session);
 // what exchanging takes.
 bool ot__ranks_have(const ot_session *session, const ot__parameter *p); // in a bucket
 ot_status ot__ranks_measure(const ot_session *session, ot__session_bytes *out);
-// Bytes of parameters of buckets, of their gradients and what the optimizer keeps of them: as they
-// will be.
-size_t ot__ranks_state_bytes(const ot_session *session);
+// Bytes of parameters of buckets, of their gradients and what the optimizer keeps of them, with
+// what sums take: as they will be. The most that these parameters take until then.
+ot_status ot__ranks_kept_bytes(const ot_session *session, size_t *out);
+size_t ot__ranks_cut_bytes(const ot_session *session);
 // Bytes that a rank sends for an update with so many collective steps, besides agreements.
 ot_status ot__ranks_count_sent(const ot_session *session, int64_t n_steps, int64_t *n_sent);
 

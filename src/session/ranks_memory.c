@@ -47,12 +47,46 @@ static void measure_buckets(const ot_session *session, ot__session_bytes *out)
         measure_bucket(session, &ranks->buckets[k], out);
 }
 
-size_t ot__ranks_state_bytes(const ot_session *session)
-{
-    ot__session_bytes bytes = {0};
+// ---- while it is cut ----
 
-    measure_buckets(session, &bytes);
-    return bytes.parameters + bytes.gradients + bytes.moments;
+// What the parameters of a bucket take now; of ranks that are only thought of their values.
+static void measure_uncut(const ot_session *session, const ot__bucket *b, size_t *all,
+                          size_t *slots)
+{
+    const bool is_thought = session->ranks->comm == NULL;
+
+    *all = *slots = 0;
+    for (int i = 0; i < b->n_parameters; i++) {
+        const ot__parameter *p = b->parameters[i];
+
+        *all += is_thought ? p->value->n_bytes : ot__parameter_bytes(p);
+        for (int k = 0; k < OT_SLOTS && !is_thought; k++)
+            *slots += p->slots[k] != NULL ? p->slots[k]->n_bytes : 0;
+    }
+}
+
+// Buckets are cut one after the other; of each its shares are made before the whole goes.
+size_t ot__ranks_cut_bytes(const ot_session *session)
+{
+    const struct ot__ranks *ranks = session->ranks;
+    size_t now = 0, most, all, slots;
+
+    for (int k = 0; k < ranks->n_buckets; k++) {
+        measure_uncut(session, &ranks->buckets[k], &all, &slots);
+        now += all;
+    }
+    most = now;
+    for (int k = 0; k < ranks->n_buckets && !ranks->is_cut; k++) {
+        const ot__bucket *b = &ranks->buckets[k];
+        const size_t share = ot__bucket_share_bytes(ranks, b);
+
+        measure_uncut(session, b, &all, &slots);
+        now += (slots > 0 ? slots_kept(session) * share : 0) +
+               ((size_t)ranks->cuts_gradients + (size_t)ranks->cuts_values) * share;
+        most = OT_MAX(most, now);
+        now -= slots + (ranks->cuts_values ? bytes_of_bucket(b) : 0);
+    }
+    return most;
 }
 
 // ---- sums ----
@@ -76,6 +110,17 @@ static ot_status measure_sum(const struct ot__ranks *ranks, const ot__bucket *b,
     return OT_OK;
 }
 
+// Where batch normalisations sum their statistics over the ranks.
+static size_t bytes_of_norms(const ot_session *session)
+{
+    int64_t all, most;
+
+    if (!session->syncs_norms)
+        return 0;
+    ot__count_sync_norms(session->training.model->graph, &all, &most);
+    return ot__all_reduce_bytes(session->ranks->n_ranks, most);
+}
+
 static ot_status measure_sums(const ot_session *session, ot__session_bytes *out)
 {
     const struct ot__ranks *ranks = session->ranks;
@@ -93,7 +138,17 @@ static ot_status measure_sums(const ot_session *session, ot__session_bytes *out)
         OT_TRY(measure_sum(ranks, &ranks->statistics[k], n_slices, &lanes, out));
         out->staging += bytes_of_bucket(&ranks->statistics[k]);
     }
-    out->staging += lanes;
+    out->staging += lanes + bytes_of_norms(session);
+    return OT_OK;
+}
+
+ot_status ot__ranks_kept_bytes(const ot_session *session, size_t *out)
+{
+    ot__session_bytes bytes = {0};
+
+    measure_buckets(session, &bytes);
+    OT_TRY(measure_sums(session, &bytes));
+    *out = bytes.parameters + bytes.gradients + bytes.moments + bytes.staging;
     return OT_OK;
 }
 
@@ -156,12 +211,22 @@ static ot_status count_bucket(const struct ot__ranks *ranks, const ot__bucket *b
     return OT_OK;
 }
 
+// A rank sends its numbers to all others.
+static int64_t sent_by_norms(const ot_session *session)
+{
+    int64_t all = 0, most;
+
+    if (session->syncs_norms)
+        ot__count_sync_norms(session->training.model->graph, &all, &most);
+    return all * (int64_t)sizeof(double) * (session->ranks->n_ranks - 1);
+}
+
 ot_status ot__ranks_count_sent(const ot_session *session, int64_t n_steps, int64_t *n_sent)
 {
     const struct ot__ranks *ranks = session->ranks;
     const int n_slices = slices_of_update(session);
 
-    *n_sent = 0;
+    *n_sent = n_steps * sent_by_norms(session);
     for (int k = 0; k < ranks->n_buckets; k++) {
         const int64_t n_scatters = ranks->cuts_gradients ? n_steps : 1;
         const int64_t n_gathers = ranks->cuts_values ? n_steps * count_gathers(ranks, k) : 1;

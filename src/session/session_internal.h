@@ -71,6 +71,7 @@ typedef struct ot__compiled_model {
     ot__given given; // for the present step
     ot__recompute_options recompute;
     bool may_recompute; // to keep below a ceiling
+    bool keeps_casts;   // of parameters, which steps gather over ranks: they have no derived values
     ot__cached_plan plans[OT_PLAN_CACHE];
     uint64_t clock; // of uses, for the plan to give up
 } ot__compiled_model;
@@ -304,8 +305,11 @@ ot_status ot__output_take(const ot__plan *plan, int i_output, ot_tensor **out);
 ot_status ot__session_plan(ot_session *session, ot__compiled_model *program, ot__plan **out);
 // The same, without the memory to run it in.
 ot_status ot__session_find_plan(ot_session *session, ot__compiled_model *program, ot__plan **out);
-// Give `plan` the session's block, which grows when it must.
+// Give `plan` the session's block, which grows when it must. It is a plan's for a run: without a
+// plan it may be taken, or dropped.
 ot_status ot__session_lend_block(ot_session *session, ot__plan *plan);
+ot_status ot__session_take_block(ot_session *session, size_t n_bytes, void **out);
+void ot__session_drop_block(ot_session *session);
 // What a plan may take; `n_bytes` more of state are to come.
 ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options);
 

@@ -5,7 +5,7 @@
 enum { LARGEST_STATES = 3 };
 
 // The parameters that need most, each with what belongs to it.
-static ot_status refuse_state(const ot_session *session, size_t state)
+static ot_status refuse_state(const ot_session *session, const char *what, size_t state)
 {
     const ot_checkpoint *c = session->checkpoint;
     const ot__parameter *named[LARGEST_STATES] = {NULL};
@@ -25,44 +25,74 @@ static ot_status refuse_state(const ot_session *session, size_t state)
         ot__buf_printf(&line, "%s'%s' %zu", k > 0 ? ", " : "", named[k]->name,
                        named[k]->value->n_bytes);
     }
-    st =
-        ot__error(OT_ERR_NO_MEMORY,
-                  "parameters, gradients and moments need %zu bytes, %zu are allowed (memory_max); "
-                  "largest parameters: %s",
-                  state, session->options.memory_max, line.data != NULL ? line.data : "none");
+    st = ot__error(OT_ERR_NO_MEMORY,
+                   "%s need %zu bytes, %zu are allowed (memory_max); largest parameters: %s", what,
+                   state, session->options.memory_max, line.data != NULL ? line.data : "none");
     ot__buf_deinit(&line);
     return st;
 }
 
-// What there is, or will be once ranks have cut it.
-static size_t state_to_keep(const ot_session *session)
+// What there is besides plans, while ranks cut it, and afterwards, with what their sums take.
+typedef struct kept_bytes {
+    size_t now, while_cut, later;
+} kept_bytes;
+
+static ot_status measure_kept(const ot_session *session, kept_bytes *kept)
 {
     const ot_checkpoint *checkpoint = session->checkpoint;
-    const size_t now = ot_session_state_bytes(session);
-    size_t besides = now;
+    const size_t now = ot_session_state_bytes(session) + session->packing.buffer_bytes;
+    size_t besides = now, of_ranks;
 
+    *kept = (kept_bytes){now, now, now};
     if (session->ranks == NULL)
-        return now;
+        return OT_OK;
     for (int i = 0; i < checkpoint->n_parameters; i++)
         if (ot__ranks_have(session, checkpoint->parameters[i]))
             besides -= ot__parameter_bytes(checkpoint->parameters[i]);
-    besides += ot__ranks_state_bytes(session);
-    // Of ranks that are only thought of there will never be what this process has.
-    return session->ranks->comm == NULL ? besides : OT_MAX(now, besides);
+    OT_TRY(ot__ranks_kept_bytes(session, &of_ranks));
+    kept->while_cut = besides + ot__ranks_cut_bytes(session);
+    kept->later = besides + of_ranks;
+    if (session->ranks->comm == NULL) // of ranks that are only thought of there will never be this
+        kept->now = kept->later;
+    return OT_OK;
 }
 
-ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options)
+static ot_status grant(const ot_session *session, size_t kept, ot__plan_options *options)
 {
-    const size_t state = state_to_keep(session) + session->packing.buffer_bytes + n_bytes;
-
     *options = session->plan_options;
     options->memory_max = OT_MAX(ot__memory_left(session->block_bytes), (size_t)1);
     if (session->options.memory_max == 0)
         return OT_OK;
-    if (state >= session->options.memory_max)
-        return refuse_state(session, state);
-    options->memory_max = OT_MIN(options->memory_max, session->options.memory_max - state);
+    if (kept >= session->options.memory_max)
+        return refuse_state(session,
+                            session->ranks == NULL
+                                ? "parameters, gradients and moments"
+                                : "parameters, gradients, moments and sums over ranks",
+                            kept);
+    options->memory_max = OT_MIN(options->memory_max, session->options.memory_max - kept);
     return OT_OK;
+}
+
+ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options)
+{
+    kept_bytes kept;
+
+    OT_TRY(measure_kept(session, &kept));
+    return grant(session, OT_MAX(kept.now + n_bytes, kept.later), options);
+}
+
+// A training plan that runs when all is cut that will be. There is no plan's block meanwhile.
+static ot_status budget_after_cut(const ot_session *session, ot__plan_options *options)
+{
+    kept_bytes kept;
+
+    OT_TRY(measure_kept(session, &kept));
+    if (session->options.memory_max > 0 && kept.while_cut > session->options.memory_max)
+        return refuse_state(session,
+                            "parameters, which are whole until the first step cuts them over the "
+                            "ranks (zero),",
+                            kept.while_cut);
+    return grant(session, kept.later, options);
 }
 
 // Evaluation must change nothing, and in training only parameters and gradients may change.
@@ -107,6 +137,14 @@ static bool has_transfers(const ot_session *session, const ot__compiled_model *p
                                          : ot__ranks_gather(session, OT_MODE_EVAL) && ranks->is_cut;
 }
 
+// Its first run comes after the cut.
+static bool is_cut_before(const ot_session *session, const ot__compiled_model *program)
+{
+    const struct ot__ranks *ranks = session->ranks;
+
+    return program == &session->training && ranks != NULL && ranks->joins_steps && !ranks->is_cut;
+}
+
 // Of the training or the eval model.
 static ot_status plan_of_session(void *owner, const ot__compiled_model *program, ot_graph *graph,
                                  const ot__input_shapes *shapes, size_t *excess, ot__plan **plan)
@@ -129,7 +167,8 @@ static ot_status plan_of_session(void *owner, const ot__compiled_model *program,
         OT_TRY(add_sum_starts(session, graph));
     if (has_transfers(session, program))
         OT_TRY(ot__transfers_add(session, program, graph));
-    OT_TRY(ot__plan_budget(session, 0, &options));
+    OT_TRY(is_cut_before(session, program) ? budget_after_cut(session, &options)
+                                           : ot__plan_budget(session, 0, &options));
     layouts = ot__packing_of_inputs(session, program, graph->n_inputs);
     OT_TRY(ot__made(layouts != NULL));
     options.input_layouts = layouts;
@@ -139,22 +178,46 @@ static ot_status plan_of_session(void *owner, const ot__compiled_model *program,
     return st == OT_OK ? check_written(session, program, *plan) : st;
 }
 
+void ot__session_drop_block(ot_session *session)
+{
+    ot__free_aligned(session->block);
+    session->block = NULL;
+    session->block_bytes = 0;
+}
+
+static ot_status make_block(ot_session *session, size_t n_bytes)
+{
+    void *block;
+
+    if (n_bytes <= session->block_bytes)
+        return OT_OK;
+    ot__session_drop_block(session); // both together might exceed what there is
+    block = ot__alloc_aligned(n_bytes);
+    OT_TRY(ot__made(block != NULL));
+    session->block = block;
+    session->block_bytes = n_bytes;
+    return OT_OK;
+}
+
+ot_status ot__session_take_block(ot_session *session, size_t n_bytes, void **out)
+{
+    ot__plan_options options;
+
+    *out = NULL;
+    OT_TRY(ot__plan_budget(session, 0, &options));
+    if (options.memory_max > 0 && n_bytes > options.memory_max)
+        return ot__error(OT_ERR_NO_MEMORY,
+                         "the buckets of a step in which other ranks compute need %zu bytes, %zu "
+                         "are allowed (memory_max)",
+                         n_bytes, options.memory_max);
+    OT_TRY(make_block(session, n_bytes));
+    *out = session->block;
+    return OT_OK;
+}
+
 ot_status ot__session_lend_block(ot_session *session, ot__plan *plan)
 {
-    const size_t n_bytes = OT_MAX(ot__plan_bytes(plan), (size_t)1);
-
-    if (n_bytes > session->block_bytes) {
-        void *block;
-
-        // First the old one goes: both together might exceed what there is.
-        ot__free_aligned(session->block);
-        session->block = NULL;
-        session->block_bytes = 0;
-        block = ot__alloc_aligned(n_bytes);
-        OT_TRY(ot__made(block != NULL));
-        session->block = block;
-        session->block_bytes = n_bytes;
-    }
+    OT_TRY(make_block(session, OT_MAX(ot__plan_bytes(plan), (size_t)1)));
     ot__plan_set_block(plan, session->block);
     session->plan_bytes = OT_MAX(session->plan_bytes, ot__plan_bytes(plan));
     return OT_OK;
@@ -162,6 +225,8 @@ ot_status ot__session_lend_block(ot_session *session, ot__plan *plan)
 
 ot_status ot__session_find_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)
 {
+    program->keeps_casts =
+        ot__ranks_gather(session, program == &session->training ? OT_MODE_TRAIN : OT_MODE_EVAL);
     return ot__compiled_model_plan(program, plan_of_session, session, out);
 }
 

@@ -223,6 +223,8 @@ static bool is_to_be_cut(const ot_session *session, ot_mode mode)
 static ot_status cut_before_step(ot_session *session, ot_status st, ot_mode mode)
 {
     st = ot__ranks_agree(session->ranks->comm, st, step_call(mode), NULL, 0);
+    if (st == OT_OK)
+        ot__session_drop_block(session); // until values are cut
     OT_THEN(st, ot__zero_cut(session));
     if (st != OT_OK)
         session->ranks->n_owed = 0;
@@ -275,13 +277,12 @@ ot_status ot__session_join_step(ot_session *session, ot_status given, ot_mode mo
     if (is_to_be_cut(session, mode))
         OT_TRY(cut_before_step(session, st, mode));
     if (session->ranks->is_cut && exchanges_buckets(session, mode))
-        OT_THEN(st, ot__transfers_make_room(session, &room));
+        OT_THEN(st, ot__transfers_make_room(session, mode, &room));
     st = agree_on_step(session, st, mode, NULL);
     if (st == OT_OK && room != NULL)
         st = ot__transfers_join(session, mode, room);
     if (st == OT_OK)
         st = end_step(session, st, mode);
-    ot__free_aligned(room);
     if (st == OT_OK && mode == OT_MODE_TRAIN && session->ranks->cuts_gradients)
         session->overwrite_gradients = false;
     return st;
@@ -338,15 +339,11 @@ ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
 
     *has_run = false;
     OT_THEN(st, check_session_step(session, program, inputs, n_inputs));
-    OT_THEN(st, prepare_session_plan(session, program, outputs, n_outputs, is_new, &plan));
     if (over_ranks && is_to_be_cut(session, mode)) {
-        st = cut_before_step(session, st, mode);
-        if (st != OT_OK) { // on all ranks
-            take_back(outputs, n_outputs, is_new);
-            return st;
-        }
-        st = prepare_session_plan(session, program, outputs, n_outputs, is_new, &plan);
+        OT_THEN(st, ot__session_find_plan(session, program, &plan)); // the layouts that are cut
+        OT_TRY(cut_before_step(session, st, mode));                  // on all ranks
     }
+    OT_THEN(st, prepare_session_plan(session, program, outputs, n_outputs, is_new, &plan));
     if (over_ranks)
         st = agree_on_step(session, st, mode, plan);
     if (st == OT_OK) {

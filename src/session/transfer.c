@@ -255,10 +255,18 @@ static size_t largest_bucket(const struct ot__ranks *ranks)
     return most;
 }
 
-ot_status ot__transfers_make_room(const ot_session *session, void **out)
+static bool sums_gradients(const ot_session *session, ot_mode mode)
 {
-    *out = ot__alloc_aligned(largest_bucket(session->ranks) * KINDS * UNDER_WAY);
-    return ot__made(*out != NULL);
+    return mode == OT_MODE_TRAIN && session->ranks->cuts_gradients;
+}
+
+ot_status ot__transfers_make_room(ot_session *session, ot_mode mode, void **out)
+{
+    const size_t n_kinds =
+        (size_t)ot__ranks_gather(session, mode) + (size_t)sums_gradients(session, mode);
+
+    return ot__session_take_block(session, largest_bucket(session->ranks) * n_kinds * UNDER_WAY,
+                                  out);
 }
 
 ot_status ot__transfers_join(ot_session *session, ot_mode mode, void *room)
@@ -275,7 +283,8 @@ ot_status ot__transfers_join(ot_session *session, ot_mode mode, void *room)
         const int kind =
             t->what == OT_TRANSFER_SCATTER_START || t->what == OT_TRANSFER_SCATTER_WAIT;
         const int turn = (is_start ? n_started[kind]++ : n_ended[kind]++) % UNDER_WAY;
-        char *buffer = (char *)room + (size_t)(kind * UNDER_WAY + turn) * n_bytes;
+        const int before = kind > 0 && ot__ranks_gather(session, mode) ? UNDER_WAY : 0;
+        char *buffer = (char *)room + (size_t)(before + turn) * n_bytes;
 
         if (t->what == OT_TRANSFER_SCATTER_START)
             memset(buffer, 0, n_bytes);

@@ -63,7 +63,7 @@ static void statistics_of_all_ranks_are_those_of_whole_batches(void **state)
 
     (void)state;
     for (size_t i = 0; i < OT_COUNT(runs); i++)
-        for (int zero = 0; zero < 3; zero++) {
+        for (int zero = 0; zero <= 3; zero++) {
             plan p = {.text = convolution,
                       .slices = 1,
                       .accumulation = runs[i].accumulation,
