@@ -75,13 +75,15 @@ static int state_input(const ot_node *node, int i_output)
     return -1;
 }
 
+// `with` may be a part of a buffer: then it begins where that does.
 static void share(ot__plan *plan, int entry, int with)
 {
     const int root = plan->entries[with].root;
 
     plan->entries[entry].root = root;
+    plan->entries[entry].place = plan->entries[with].place;
     plan->entries[entry].source = plan->entries[root].source;
-    plan->entries[entry].arg.data = plan->entries[root].arg.data;
+    plan->entries[entry].arg.data = plan->entries[with].arg.data;
     plan->entries[entry].next = plan->entries[root].next;
     plan->entries[root].next = entry;
 }

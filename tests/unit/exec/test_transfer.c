@@ -12,7 +12,9 @@ static const char text[] =
     "g (float[1024] x, float[1024] w1, float[1024] w2, float[1024] w3, float[1024] b1,"
     "   float[1024] b2, float[1024] b3, bool[1] reset) =>"
     "  (float[1024] y, bool[1] done1, bool[1] done2, bool[1] done3) {"
-    "  x1 = Add (x, w3)"
+    "  f3 = Flatten <axis = 0> (w3)" // a view, and one of that
+    "  v3 = Squeeze (f3)"
+    "  x1 = Add (x, v3)"
     "  h = Mul (x1, w1)"
     "  y = Mul (h, w2)"
     "  g2 = Mul (h, y)"
