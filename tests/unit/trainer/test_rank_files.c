@@ -326,12 +326,12 @@ static void an_accumulation_goes_on_with_what_each_rank_had(void **state)
 // Gradients that are cut are sums over the ranks already.
 static void gradients_that_are_cut_go_on_too(void **state)
 {
-    ot_model *model = network_model(&small);
+    ot_model *model = dropout_model();
 
     for (int zero = 2; zero <= 3; zero++)
         for (int to_zero = 0; to_zero <= 3; to_zero++) {
             job first = {.model = model,
-                         .sizes = small,
+                         .sizes = {.n_in = N_IN},
                          .n_ranks = 2,
                          .zero = zero,
                          .is_free = 1,
@@ -519,6 +519,64 @@ static void refuse_on_ranks(ot_comm *comm, void *context)
     ot_trainer_destroy(trainer);
 }
 
+// ---- no memory ----
+
+typedef struct scarce {
+    const ot_model *model;
+    const char *const *path;
+    int zero;
+    int64_t n; // allocations of rank 1 that succeed
+    ot_status status[2];
+} scarce;
+
+static void run_out_on_rank(ot_comm *comm, void *context)
+{
+    scarce *c = context;
+    const int rank = ot_comm_rank(comm);
+    job j = {.model = c->model,
+             .sizes = small,
+             .n_ranks = 2,
+             .zero = c->zero,
+             .accumulation = 2,
+             .rule = "AdamOptimizer",
+             .is_free = 1};
+    ot_trainer *trainer = NULL;
+
+    RANK_MUST(make_job_trainer(&j, comm, &trainer));
+    for (int i = 0; i < 3; i++)
+        (void)job_step(&j, trainer, 2 * i + rank);
+    if (rank == 1)
+        ot__alloc_fail_after(c->n);
+    c->status[rank] = save_of_rank(&j, trainer, c->path[rank]);
+    ot__alloc_fail_after(-1);
+    (void)job_step(&j, trainer, 6 + rank);
+    ot_trainer_destroy(trainer);
+}
+
+// Of the calls on the way every seventh one, or the test would take too long.
+static void no_memory_on_one_rank_is_the_same_on_all_and_leaves_no_file(void **state)
+{
+    ot_model *model = network_model(&small);
+    rank_files files;
+
+    name_rank_files(state, "scarce", &files);
+    for (int zero = 1; zero <= 3; zero += 2) {
+        scarce c = {.model = model, .path = files.path, .zero = zero};
+
+        do {
+            run_ranks(2, run_out_on_rank, &c);
+            assert_int_equal(c.status[0], c.status[1]);
+            assert_true(c.status[0] == OT_OK || c.status[0] == OT_ERR_NO_MEMORY);
+            assert_int_equal(count_names(state), c.status[0] == OT_OK ? 2 : 0);
+            c.n += 7;
+        } while (c.status[0] != OT_OK);
+        assert_true(c.n > 100);
+        for (int r = 0; r < 2; r++)
+            (void)remove(files.path[r]);
+    }
+    ot_model_destroy(model);
+}
+
 static void put_file(const char *path)
 {
     FILE *file = fopen(path, "w");
@@ -625,6 +683,7 @@ int main(void)
         TEST_IN_FOLDER(without_zero_each_rank_writes_all_of_the_state),
         TEST_IN_FOLDER(without_optimizer_states_files_have_weights_alone),
         TEST_IN_FOLDER(what_one_rank_cannot_write_no_rank_does),
+        TEST_IN_FOLDER(no_memory_on_one_rank_is_the_same_on_all_and_leaves_no_file),
         TEST_IN_FOLDER(paths_are_one_or_all_different),
 #endif
     };
