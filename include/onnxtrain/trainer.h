@@ -216,8 +216,8 @@ typedef struct ot_save_options {
 
 /**
  * Write a file, durably: a kill at any moment leaves the old or the new one. What it has of the
- * trainer is its state, with the gradients of an accumulation under way: of several ranks without
- * ZeRO those of the one that saves.
+ * trainer is its state, with the gradients of an accumulation under way: in a checkpoint those of
+ * this rank.
  *
  * In HDF5 it is collective over the ranks of a trainer. With one path for all of them, rank 0 writes
  * all of the state. With a path for each ("checkpoint0.ortcp", "checkpoint1.ortcp", ...), every

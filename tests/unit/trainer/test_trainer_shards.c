@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // State dicts of trainers: where one was taken another goes on, bit for bit.
 #include "dropout_fixture.h"
+#include "trainer/trainer.h"
 #include "unit/base/temporary_folder.h"
 
 enum { SECTIONS = OT_STATE_MODEL | OT_STATE_OPTIMIZER | OT_STATE_OWN };
@@ -178,27 +179,54 @@ static void a_session_goes_on_from_a_directory_of_a_trainer(void **state)
     }
 }
 
-// The loss scale comes along.
+static ot_trainer *scaled_trainer(const ot_optimizer_options *rule, ot_loss_scaler *scaler)
+{
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    ot_model *model = dropout_model();
+    ot_trainer *trainer;
+
+    options.precision = OT_PRECISION_F16;
+    options.loss_scaler = scaler;
+    options.n_threads = 1;
+    need(ot_trainer_create(model, NULL, rule, &options, &trainer));
+    ot_model_destroy(model);
+    return trainer;
+}
+
+// From what a trainer saves, and from what the training loop does: a property of its session.
 static void a_loss_scale_goes_on_from_a_directory(void **state)
 {
     const ot_optimizer_options rule = dropout_rule("AdamOptimizer");
-    ot_step_info one = OT_STEP_INFO_INIT, other = OT_STEP_INFO_INIT;
-    ot_trainer *trainers[2];
+    const char *path = in_folder(state, "directory");
+    ot_shards_save_options options = OT_SHARDS_SAVE_OPTIONS_INIT;
 
-    for (int i = 0; i < 2; i++)
-        trainers[i] = dropout_trainer_on(dropout_model(), &rule, OT_PRECISION_F16, 1);
-    for (int i = 0; i < 3; i++)
-        dropout_step(trainers[0], i, 1);
-    need(ot_trainer_save_shards(trainers[0], in_folder(state, "directory"), NULL));
-    need(ot_trainer_load_shards(trainers[1], in_folder(state, "directory")));
-    for (int i = 0; i < 2; i++)
-        dropout_step(trainers[i], 7, 1);
-    need(ot_trainer_info(trainers[0], &one));
-    need(ot_trainer_info(trainers[1], &other));
-    assert_true(memcmp(&one.loss_scale, &other.loss_scale, sizeof one.loss_scale) == 0);
-    assert_same_shards(trainers[0], trainers[1]);
-    ot_trainer_destroy(trainers[0]);
-    ot_trainer_destroy(trainers[1]);
+    options.replaces = 1;
+    for (int is_loop = 0; is_loop < 2; is_loop++) {
+        ot_loss_scaler scalers[] = {OT_LOSS_SCALER_INIT, OT_LOSS_SCALER_INIT};
+        ot_trainer *trainers[2];
+
+        for (int i = 0; i < 2; i++) {
+            scalers[i].loss_scale = 16;
+            scalers[i].up_scale_window = 2;
+            trainers[i] = scaled_trainer(&rule, &scalers[i]);
+        }
+        for (int i = 0; i < 3; i++)
+            dropout_step(trainers[0], i, 1);
+        assert_true(scalers[0].loss_scale > scalers[1].loss_scale);
+        if (is_loop) {
+            need(ot__trainer_put_scale(trainers[0]));
+            need(ot_session_save_shards(ot_trainer_session(trainers[0]), path, &options));
+        } else {
+            need(ot_trainer_save_shards(trainers[0], path, &options));
+        }
+        need(ot_trainer_load_shards(trainers[1], path));
+        for (int i = 0; i < 2; i++)
+            dropout_step(trainers[i], 7, 1);
+        assert_true(memcmp(&scalers[0].loss_scale, &scalers[1].loss_scale, sizeof(double)) == 0);
+        assert_same_shards(trainers[0], trainers[1]);
+        ot_trainer_destroy(trainers[0]);
+        ot_trainer_destroy(trainers[1]);
+    }
 }
 
 static void a_directory_says_whose_function_takes_it(void **state)
