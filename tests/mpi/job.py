@@ -383,6 +383,37 @@ def directories(comm, folder):
     raises(onnxtrain.Mismatch, "differ", checkpoint.save, {"a": {"x": comm.rank}}, checkpoint_id=folder / "bad")
 
 
+def states_of_rank_0(comm, folder):
+    """Rank 0 gets all of a state and gives it; what is wrong with it all ranks tell. The artifacts are there."""
+    gets = StateDictOptions(full_state_dict=True, cpu_offload=True)
+    gives = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+    for zero in (0, 3):
+        state = CheckpointState.load_checkpoint(folder / "checkpoint")
+        module = Module(folder / "training_model.onnx", state, folder / "eval_model.onnx", zero=zero)
+        optimizer = Optimizer(folder / "optimizer_model.onnx", module)
+
+        def step(number):
+            module(*batch(number + comm.rank))
+            optimizer.step()
+            module.lazy_reset_grad()
+
+        step(0)
+        model, optim = get_state_dict(module, optimizer, options=gets)
+        same([bool(model), bool(optim)], [comm.rank == 0] * 2, "who has the state")
+        step(2)
+        set_state_dict(module, optimizer, model_state_dict=model, optim_state_dict=optim, options=gives)
+        found, _ = get_state_dict(module, optimizer, options=gets)
+        for name, value in found.items():
+            same(value.tobytes(), model[name].tobytes(), name)
+        lacking = {name: value for name, value in model.items() if name != "w1"}
+        raises(onnxtrain.NotFound, "missing: 'w1'", set_state_dict, module, optimizer,
+               model_state_dict=lacking, optim_state_dict=optim, options=gives)
+        odd = {"w1": object()} if comm.rank else {}
+        raises(onnxtrain.InvalidType if comm.rank else onnxtrain.Error, "object", set_state_dict, module, optimizer,
+               model_state_dict=odd, optim_state_dict={}, options=StateDictOptions(full_state_dict=True))
+        step(4)
+
+
 def work(folder):
     comm = Comm()
     communicator(comm)
@@ -395,6 +426,7 @@ def work(folder):
     normalisations(comm, folder)
     trainers_with_zero(comm, folder)
     directories(comm, folder)
+    states_of_rank_0(comm, folder)
     print(f"rank {comm.rank} ends", flush=True)
 
 

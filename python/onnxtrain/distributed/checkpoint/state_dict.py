@@ -17,7 +17,7 @@ import numpy as np
 
 from onnxtrain import _arrays, _core
 from onnxtrain.api import Module, Optimizer
-from onnxtrain.distributed import LocalShard, ShardedTensor
+from onnxtrain.distributed import Comm, LocalShard, ShardedTensor, _comm
 from onnxtrain.orttrainer import ORTTrainer
 
 __all__ = [
@@ -233,20 +233,26 @@ def _get(model: Any, sections: int, submodules: Any, options: StateDictOptions |
     return models, optims
 
 
-def _set(
-    model: Any,
+def _ranks(model: Any) -> Comm | None:
+    """Those that a model is trained by; None: this process alone."""
+    first = model[0][1] if isinstance(model, (list, tuple)) and model else model
+    comm = getattr(first, "_comm", None)
+    return comm if comm is not None and comm.world_size > 1 else None
+
+
+def _set_together(
+    owners: list[tuple[str, Any]],
     sections: int,
-    options: StateDictOptions | None,
+    options: StateDictOptions,
     model_state_dict: dict[str, Any],
     optim_state_dict: dict[str, Any],
-) -> _IncompatibleKeys:
-    call = _call(sections, _checked(options))
-    owners = _owners(model)
+) -> tuple[list[str], list[str]]:
+    call = _call(sections, options)
     prefixes = [prefix for prefix, _ in owners]
     missing: list[str] = []
     unexpected = [name for name in model_state_dict if not any(name.startswith(one) for one in prefixes)]
     strangers = unexpected + (_strangers(optim_state_dict, prefixes) if sections & _OPTIMIZER else [])
-    if strangers and _checked(options).strict:
+    if strangers and options.strict:
         raise _core.InvalidArgument(f"the state does not fit: unexpected: {', '.join(map(repr, strangers))}")
     states = []
     for prefix, owner in owners:
@@ -263,6 +269,29 @@ def _set(
         report = owner.set_shards(call, state, False)
         missing += [prefix + name for section, name, _ in report[_MISSING] if section == _MODEL]
         unexpected += [prefix + name for section, name, _ in report[_UNEXPECTED] if section == _MODEL]
+    return missing, unexpected
+
+
+def _is_given(section: dict[str, Any], options: StateDictOptions, comm: Comm | None) -> bool:
+    """Whether there is anything in it, of the rank that gives it."""
+    if comm is None or not options.broadcast_from_rank0:
+        return bool(section)
+    return comm.broadcast(b"yes" if section else b"no") == b"yes"
+
+
+def _set(
+    model: Any,
+    sections: int,
+    options: StateDictOptions | None,
+    model_state_dict: dict[str, Any],
+    optim_state_dict: dict[str, Any],
+) -> _IncompatibleKeys:
+    comm = _ranks(model)
+    with _comm.together(comm):  # what is found here is told by all ranks, as what the library finds
+        checked = _checked(options)
+        if sections == _MODEL | _OPTIMIZER and not _is_given(model_state_dict, checked, comm):
+            sections = _OPTIMIZER
+        missing, unexpected = _set_together(_owners(model), sections, checked, model_state_dict, optim_state_dict)
     return _IncompatibleKeys(missing, unexpected)
 
 
@@ -317,5 +346,4 @@ def set_state_dict(
 ) -> _IncompatibleKeys:
     """Both: all of it or, where something does not fit, nothing. Without parameters, the optimizers' alone."""
     _check_optimizers(_owners(model), optimizers)
-    sections = _MODEL | _OPTIMIZER if model_state_dict else _OPTIMIZER
-    return _set(model, sections, options, model_state_dict, optim_state_dict)
+    return _set(model, _MODEL | _OPTIMIZER, options, model_state_dict, optim_state_dict)
