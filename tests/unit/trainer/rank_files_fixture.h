@@ -222,4 +222,38 @@ static inline int count_names(void **state)
     return n;
 }
 
+// ---- what is in them ----
+
+static const network_sizes small = {5, 16, 1};
+static const char *const weights[] = {"bias1", "bias2", "layer/w1", "w2"};
+
+static inline const ot_tensor *tensor_in(ot_dict *state, const char *section_name,
+                                         const char *weight, const char *key)
+{
+    const ot_dict *in = ot__state_dict(state, section_name);
+
+    in = ot__state_dict(in, key == NULL ? "full_precision" : weight);
+    return ot__state_tensor(in, key == NULL ? weight : key);
+}
+
+static inline void assert_options(ot_dict *state, int rank, int n_ranks, int zero, bool is_mixed)
+{
+    static const char *const names[] = {"zero_stage", "world_rank", "world_size",
+                                        "data_parallel_size", "horizontal_parallel_size"};
+    const int64_t expected[] = {zero, rank, n_ranks, n_ranks, 1};
+    ot_dict *options = section(state, "trainer_options");
+    const char *name;
+    int64_t found;
+    int flag;
+
+    for (size_t i = 0; i < OT_COUNT(names); i++) {
+        need(ot_dict_get_int(options, names[i], &found));
+        assert_int_equal(found, expected[i]);
+    }
+    need(ot_dict_get_bool(options, "mixed_precision", &flag));
+    assert_int_equal(flag, is_mixed);
+    need(ot_dict_get_string(options, "optimizer_name", &name));
+    assert_string_equal(name, "AdamOptimizer");
+}
+
 #endif
