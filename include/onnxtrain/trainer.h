@@ -176,17 +176,17 @@ OT_API ot_status ot_trainer_predict(ot_trainer *trainer, const ot_parallel_ranks
 
 /**
  * The state as a tree: the layout of ONNX Runtime's ORTTrainer, and a section of our own.
- * Collective with ZeRO, whose ranks have parts of it: these are gathered on all of them. Gradients of
- * an accumulation under way are then the mean over the ranks, else those of this rank.
+ * Collective with ZeRO, whose ranks have parts of it: these are gathered on all of them. Gradients
+ * of an accumulation under way are then the mean over the ranks, else those of this rank.
  *
  * @param sections OT_STATE_* added up
  * @param out      the caller destroys it
  */
 OT_API ot_status ot_trainer_get_state(ot_trainer *trainer, unsigned sections, ot_dict **out);
 /**
- * Take a state over, all of it or, on failure, nothing. Collective where ranks have parts of it
- * (ZeRO): all give the same whole state. Gradients of an accumulation under way are dropped unless
- * the state has some.
+ * Take a state over, all of it or, on failure, nothing. Collective over the ranks of a trainer:
+ * what does not fit one is taken by none, and with ZeRO all give the same whole state. Gradients of
+ * an accumulation under way are dropped unless the state has some.
  *
  * A learning rate, a schedule and a seed that the program has given the trainer stay.
  *
@@ -219,10 +219,11 @@ typedef struct ot_save_options {
  * trainer is its state, with the gradients of an accumulation under way: in a checkpoint those of
  * this rank.
  *
- * In HDF5 it is collective over the ranks of a trainer. With one path for all of them, rank 0 writes
- * all of the state. With a path for each ("checkpoint0.ortcp", "checkpoint1.ortcp", ...), every
- * rank writes a file: what is its own of the state with ZeRO, as ONNX Runtime's ORTTrainer does,
- * else all of it. Where one rank cannot write, all return its error, and no file of them stays.
+ * In HDF5 it is collective over the ranks of a trainer. With one path for all of them, rank 0
+ * writes all of the state. With a path for each ("checkpoint0.ortcp", "checkpoint1.ortcp", ...),
+ * every rank writes a file: what is its own of the state with ZeRO, as ONNX Runtime's ORTTrainer
+ * does, else all of it. Where one rank cannot write, all return its error, and no file of them
+ * stays.
  *
  * A checkpoint replaces one that is there, and has the properties of the trainer's. An HDF5 file is
  * always a new one; bf16 becomes f32 in it, which is as exact.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Sequence, Union
 from onnxtrain import _core, _state, _user_dict
 from onnxtrain._asserts import InvalidUse, expect
 from onnxtrain._options import open_path
+from onnxtrain.distributed import _comm
 
 if TYPE_CHECKING:
     from onnxtrain.orttrainer import ORTTrainer
@@ -42,9 +43,10 @@ def save_checkpoint(
         user_dict: what is handed back by :func:`load_checkpoint`; it is pickled.
         include_optimizer_states: whether moments and counters are saved, too.
     """
-    expect(isinstance(user_dict, dict), f"user_dict is {type(user_dict).__name__}, expected a dict")
-    text = _user_dict.encode(user_dict) if user_dict else None
-    trainer._opened("save_checkpoint").save(os.fspath(path), include_optimizer_states, text, True)
+    with _comm.together(trainer._comm):
+        expect(isinstance(user_dict, dict), f"user_dict is {type(user_dict).__name__}, expected a dict")
+        text = _user_dict.encode(user_dict) if user_dict else None
+        trainer._opened("save_checkpoint").save(os.fspath(path), include_optimizer_states, text, True)
 
 
 def load_checkpoint(trainer: ORTTrainer, *paths: _Path, strict: bool = True, allow_pickle: bool = False) -> Any:
@@ -62,11 +64,12 @@ def load_checkpoint(trainer: ORTTrainer, *paths: _Path, strict: bool = True, all
     Returns:
         The user's dict; an empty one where none was saved.
     """
-    expect(len(paths) > 0, "no file is given, expected 1, or all of a state that is in several")
-    names = [os.fspath(path) for path in paths]
-    text = open_path(_user_dict_of, names[0]) if len(names) == 1 else _user_dict_of_ranks(names)
-    found = _user_dict.decode(text, allow_pickle) if text is not None else {}  # refused before anything changes
-    trainer._restore(lambda library: open_path(lambda path: library.load(names, strict), names[0]))
+    with _comm.together(trainer._comm):
+        expect(len(paths) > 0, "no file is given, expected 1, or all of a state that is in several")
+        names = [os.fspath(path) for path in paths]
+        text = open_path(_user_dict_of, names[0]) if len(names) == 1 else _user_dict_of_ranks(names)
+        found = _user_dict.decode(text, allow_pickle) if text is not None else {}  # refused before anything changes
+        trainer._restore(lambda library: open_path(lambda path: library.load(names, strict), names[0]))
     return found
 
 

@@ -378,11 +378,10 @@ static ot_status check_strictness(ot_strictness strictness)
                      (int)strictness, (int)OT_STRICTNESS_ALL, (int)OT_STRICTNESS_SUBSET);
 }
 
-static ot_status agree_if_cut(const ot_trainer *trainer, ot_status st)
+// What does not fit one rank is taken by none.
+static ot_status agree_on_state(const ot_trainer *trainer, ot_status st)
 {
-    return ot__session_is_cut(trainer->session)
-               ? ot__session_agree(trainer->session, st, "ot_trainer_set_state")
-               : st;
+    return ot__session_agree(trainer->session, st, "ot_trainer_set_state");
 }
 
 static ot_status compare_with_own(const ot_trainer *trainer, const ot__state_source *source,
@@ -402,7 +401,7 @@ static ot_status make_own_parts(const ot_trainer *trainer, ot__pending *out)
 {
     if (out->position.n_accumulated > 0)
         OT_TRY(ot__session_cut_gradients(trainer->session));
-    return agree_if_cut(trainer, ot__pending_cut(trainer, out));
+    return agree_on_state(trainer, ot__pending_cut(trainer, out));
 }
 
 ot_status ot__pending_make(ot_trainer *trainer, ot_status given, const ot_dict *state,
@@ -413,9 +412,9 @@ ot_status ot__pending_make(ot_trainer *trainer, ot_status given, const ot_dict *
 
     *out = (ot__pending){.trainer = trainer};
     OT_THEN(st, check_strictness(strictness));
-    OT_TRY(agree_if_cut(trainer, st));
+    OT_TRY(agree_on_state(trainer, st));
     OT_TRY(ot__state_of_trainer(trainer, true, &source));
-    st = agree_if_cut(trainer, compare_with_own(trainer, &source, state, strictness, out));
+    st = agree_on_state(trainer, compare_with_own(trainer, &source, state, strictness, out));
     ot__state_source_end(&source);
     OT_THEN(st, make_own_parts(trainer, out));
     return st;

@@ -283,6 +283,8 @@ def files_of_ranks(comm, trainer, paths, whole):
     """What each rank has saved, joined."""
     raises(OSError, "exists already", trainer.save_checkpoint, f"{paths[0]}.new" if comm.rank else paths[0])
     same(paths[0].with_suffix(".ortcp.new").exists(), False, "whether a file of a save that failed stays")
+    missing = paths[0].with_name("none") if comm.rank else paths[0]
+    raises(FileNotFoundError if comm.rank else onnxtrain.Error, "none", trainer.load_checkpoint, missing, paths[1])
     joined = aggregate_checkpoints(paths, pytorch_format=False)
     for name in ("model", "optimizer", "train_step_info", "onnxtrain"):
         same_state(joined[name], whole[name], name)

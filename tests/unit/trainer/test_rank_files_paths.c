@@ -112,6 +112,55 @@ static void refuse_on_ranks(ot_comm *comm, void *context)
     ot_trainer_destroy(trainer);
 }
 
+// Also without ZeRO, where each rank has all of the state.
+static void load_on_ranks(ot_comm *comm, void *context)
+{
+    const refused_save *c = context;
+    const int rank = ot_comm_rank(comm);
+    job j = {.model = c->model,
+             .sizes = small,
+             .n_ranks = 3,
+             .zero = c->zero,
+             .accumulation = 1,
+             .rule = "AdamOptimizer"};
+    ot_trainer *trainer = NULL;
+    uint64_t before;
+    ot_status st;
+
+    RANK_MUST(make_job_trainer(&j, comm, &trainer));
+    if (trainer == NULL)
+        return;
+    (void)job_step(&j, trainer, rank);
+    RANK_MUST(save_of_rank(&j, trainer, c->later[0]));
+    (void)job_step(&j, trainer, 3 + rank);
+    before = hash_on_rank(trainer);
+    st = ot_trainer_load(trainer, &c->path[rank], 1, OT_STRICTNESS_ALL, NULL);
+    RANK_CHECK(st == OT_ERR_IO && strstr(ot_error_message(), "rank 1: ") != NULL, "%s: %s",
+               ot_status_name(st), ot_error_message());
+    RANK_CHECK(hash_on_rank(trainer) == before, "the state has changed");
+    RANK_MUST(ot_trainer_load(trainer, c->later, 1, OT_STRICTNESS_ALL, NULL));
+    RANK_CHECK(hash_on_rank(trainer) != before, "the state has not changed");
+    ot_trainer_destroy(trainer);
+}
+
+static void a_file_that_one_rank_lacks_is_loaded_by_none(void **state)
+{
+    ot_model *model = network_model(&small);
+
+    for (int zero = 0; zero <= 1; zero++) {
+        rank_files files;
+        refused_save c = {.model = model, .zero = zero};
+
+        name_rank_files(state, "missing", &files);
+        for (int r = 0; r < 3; r++) {
+            c.later[r] = files.path[0];
+            c.path[r] = files.path[r == 1];
+        }
+        run_ranks(3, load_on_ranks, &c);
+    }
+    ot_model_destroy(model);
+}
+
 // ---- no memory ----
 
 typedef struct scarce {
@@ -267,6 +316,7 @@ int main(void)
         TEST_IN_FOLDER(without_zero_each_rank_writes_all_of_the_state),
         TEST_IN_FOLDER(without_optimizer_states_files_have_weights_alone),
         TEST_IN_FOLDER(what_one_rank_cannot_write_no_rank_does),
+        TEST_IN_FOLDER(a_file_that_one_rank_lacks_is_loaded_by_none),
         TEST_IN_FOLDER(no_memory_on_one_rank_is_the_same_on_all_and_leaves_no_file),
         TEST_IN_FOLDER(paths_are_one_or_all_different),
     };
