@@ -3,6 +3,7 @@
 #include "trainer_ranks_fixture.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 enum { N_RANKS = 2, N_STEPS = 3 };
 
@@ -351,6 +352,49 @@ static void a_process_that_is_alone_is_no_replica(void **state)
     ot_model_destroy(model);
 }
 
+typedef struct warning {
+    const ot_model *model;
+    atomic_int n; // of all ranks
+    char text[256];
+} warning;
+
+static void note_warning(void *context, ot_log_level level, const char *text)
+{
+    warning *w = context;
+
+    if (level != OT_LOG_WARNING)
+        return;
+    atomic_fetch_add(&w->n, 1);
+    snprintf(w->text, sizeof w->text, "%s", text);
+}
+
+static void make_two_replicas(ot_comm *comm, void *context)
+{
+    const warning *w = context;
+    ot_trainer_options options = of_replicas(N_RANKS + 1);
+    ot_trainer *trainer = NULL;
+
+    options.data_parallel_size = N_RANKS;
+    options.world_rank = options.local_rank = ot_comm_rank(comm);
+    RANK_MUST(make(w->model, comm, &options, &trainer));
+    ot_trainer_destroy(trainer);
+}
+
+static void another_number_of_replicas_is_told_once(void **state)
+{
+    ot_model *model = linear_model();
+    warning w = {.model = model};
+
+    (void)state;
+    ot_set_log(note_warning, &w);
+    run_ranks(N_RANKS + 1, make_two_replicas, &w);
+    ot_set_log(NULL, NULL);
+    assert_int_equal(atomic_load(&w.n), 1);
+    assert_string_equal(w.text, "options.distributed.data_parallel_size is 2: 3 processes are as "
+                                "many replicas");
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +404,7 @@ int main(void)
         cmocka_unit_test(a_function_that_fails_on_one_rank_fails_on_all),
         cmocka_unit_test(what_does_not_fit_the_communicator_is_refused_on_all_ranks),
         cmocka_unit_test(a_process_that_is_alone_is_no_replica),
+        cmocka_unit_test(another_number_of_replicas_is_told_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
