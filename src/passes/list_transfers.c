@@ -105,35 +105,59 @@ static int next_use(const transfer_lister *l, int k, ot_transfer what)
     return -1;
 }
 
+// A transfer list that is made, and the sums that are not in it yet.
+typedef struct arranging {
+    ot__transfer *out;
+    int n;
+    int summed;  // bucket whose sum has begun last; -1: none
+    int pending; // the first use that may be a sum that has not begun
+} arranging;
+
+static void add_sum(arranging *a, const ot__transfer *start)
+{
+    a->out[a->n++] = *start;
+    if (a->summed >= 0)
+        a->out[a->n++] = (ot__transfer){OT_TRANSFER_SCATTER_WAIT, a->summed, false};
+    a->summed = start->bucket;
+}
+
+// Of the uses before `end`.
+static void add_pending_sums(const transfer_lister *l, arranging *a, int end)
+{
+    for (; a->pending < end; a->pending++)
+        if (l->uses[a->pending].what == OT_TRANSFER_SCATTER_START)
+            add_sum(a, &l->uses[a->pending]);
+}
+
 // A gather starts when the one before it is waited for, and a sum ends when the next one has
-// started.
+// started. A sum starts behind the next gather: fused nodes that make its gradients may read
+// parameters of the next bucket, as the shift of a normalisation whose scale is the last of its
+// own.
 static int arrange_transfers(const transfer_lister *l, ot__transfer *out)
 {
     const int first = next_use(l, -1, OT_TRANSFER_GATHER_WAIT);
-    int n = 0, summed = -1;
+    arranging a = {.out = out, .summed = -1};
 
     if (first >= 0) {
-        out[n] = l->uses[first];
-        out[n++].what = OT_TRANSFER_GATHER_START;
+        out[a.n] = l->uses[first];
+        out[a.n++].what = OT_TRANSFER_GATHER_START;
     }
-    for (int k = 0; k < l->n_uses; k++) {
-        const bool is_gather = l->uses[k].what == OT_TRANSFER_GATHER_WAIT;
-        const int next = is_gather ? next_use(l, k, OT_TRANSFER_GATHER_WAIT) : -1;
+    for (int k = first; k >= 0;) {
+        const int next = next_use(l, k, OT_TRANSFER_GATHER_WAIT);
 
         if (next >= 0) {
-            out[n] = l->uses[next];
-            out[n++].what = OT_TRANSFER_GATHER_START;
+            out[a.n] = l->uses[next];
+            out[a.n++].what = OT_TRANSFER_GATHER_START;
         }
-        out[n++] = l->uses[k];
-        if (is_gather)
-            continue;
-        if (summed >= 0)
-            out[n++] = (ot__transfer){OT_TRANSFER_SCATTER_WAIT, l->uses[summed].bucket, false};
-        summed = k;
+        out[a.n++] = l->uses[k];
+        if (!l->buckets->sums_late)
+            add_pending_sums(l, &a, k);
+        k = next;
     }
-    if (summed >= 0)
-        out[n++] = (ot__transfer){OT_TRANSFER_SCATTER_WAIT, l->uses[summed].bucket, false};
-    return n;
+    add_pending_sums(l, &a, l->n_uses);
+    if (a.summed >= 0)
+        out[a.n++] = (ot__transfer){OT_TRANSFER_SCATTER_WAIT, a.summed, false};
+    return a.n;
 }
 
 static ot_status list_transfers(transfer_lister *l, ot__transfer **out, int *n_out)

@@ -2,7 +2,7 @@
 // Values that are cheap to make again are not kept from the forward to the backward pass, where
 // that lowers the most bytes that are alive at once: a node that makes such a value anew stands
 // before its first reader in the backward pass. Only what others keep anyway may be read for that.
-#include "passes/passes.h"
+#include "passes/recompute.h"
 
 #include <string.h>
 
@@ -34,6 +34,7 @@ typedef struct recomputing {
     int n_chosen;
     int64_t *change; // of the live bytes, by position
     int n_nodes;     // that were there at first
+    bool spares_readers;
 } recomputing;
 
 // ---- who lives when ----
@@ -156,7 +157,7 @@ static ot_status find_candidates(recomputing *r)
         ot_value *y;
 
         if ((maker->op->flags & OT_OP_FREE_AGAIN) == 0 || maker->outputs[Y]->is_output ||
-            !find_gap(r, maker, c))
+            (r->spares_readers && ot__reads_graph_input(maker)) || !find_gap(r, maker, c))
             continue;
         OT_TRY(ot__op_recompute(maker, &y));
         if (y == NULL)
@@ -275,9 +276,10 @@ static ot_status recompute_value(recomputing *r)
     return r->n_chosen > 0 ? put_in_place(r) : OT_OK;
 }
 
-ot_status ot__pass_recompute(ot_model *model)
+ot_status ot__pass_recompute(ot_model *model, bool spares_readers)
 {
-    recomputing r = {.graph = model->graph, .n_nodes = model->graph->n_nodes};
+    recomputing r = {
+        .graph = model->graph, .n_nodes = model->graph->n_nodes, .spares_readers = spares_readers};
     ot_status st = ot__uses_build(model->graph, &r.uses);
 
     r.arena = ot__arena_create();

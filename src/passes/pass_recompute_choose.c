@@ -309,10 +309,10 @@ static ot_status choose_again(ot__choosing *c, int64_t reduction, int64_t *fell)
 }
 
 ot_status ot__pass_recompute_choose(ot_model *model, const int *outputs, int n_outputs,
-                                    int64_t reduction, int64_t *fell)
+                                    bool spares_readers, int64_t reduction, int64_t *fell)
 {
     ot__choosing c = {.n_list = 0};
-    ot_status st = ot__again_start(&c.a, model->graph, outputs, n_outputs);
+    ot_status st = ot__again_start(&c.a, model->graph, outputs, n_outputs, spares_readers);
 
     *fell = 0;
     if (st == OT_OK && c.a.n_forward > 0)

@@ -145,7 +145,7 @@ ot_status ot__pass_recompute_forced(ot_model *model, const ot__recompute_regions
 
     if (regions->n == 0)
         return OT_OK;
-    st = ot__again_start(&a, model->graph, outputs, n_outputs);
+    st = ot__again_start(&a, model->graph, outputs, n_outputs, false);
     for (int i = 0; st == OT_OK && i < regions->n; i++)
         st = choose_region(&a, &regions->items[i]);
     OT_THEN(st, ot__again_write(&a));

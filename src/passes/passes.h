@@ -188,10 +188,11 @@ ot_status ot__pass_recompute_forced(ot_model *model, const ot__recompute_regions
 // are alive at once; *fell: how many fewer are. After all fusions and what is forced, on nodes in
 // the order in which they run.
 ot_status ot__pass_recompute_choose(ot_model *model, const int *outputs, int n_outputs,
-                                    int64_t reduction, int64_t *fell);
+                                    bool spares_readers, int64_t reduction, int64_t *fell);
 // pass_recompute.c: make cheap values again for the backward pass instead of keeping them, as far
 // as that lowers the bytes alive at once. After all fusions, on a specialised copy.
-ot_status ot__pass_recompute(ot_model *model);
+// `spares_readers`, here and above: nodes that read inputs of the graph are not made again.
+ot_status ot__pass_recompute(ot_model *model, bool spares_readers);
 // pass_reduce.c: the sums of gradients over ranks begin where those of a bucket are complete, by a
 // node behind the last of their accumulators. bucket_of[i]: of the gradient whose buffer graph
 // input i is; -1: none. After all other passes.
@@ -207,6 +208,7 @@ typedef struct ot__transfer_buckets {
     int n_buckets;
     const int *outputs; // of the graph that are the user's
     int n_outputs;
+    bool sums_late; // they begin after all gathers
 } ot__transfer_buckets;
 typedef struct ot__transfer {
     ot_transfer what;

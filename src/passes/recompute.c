@@ -220,6 +220,15 @@ static bool is_a_copy_the_same(const ot__again *a, const ot_node *node, const bo
     return true;
 }
 
+bool ot__reads_graph_input(const ot_node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i] != NULL && node->inputs[i]->producer == NULL &&
+            node->inputs[i]->constant == NULL)
+            return true;
+    return false;
+}
+
 // The nodes that callbacks make stay out of the list; what is not used of them loses its name in
 // the end.
 static ot_status find_possible(ot__again *a)
@@ -232,7 +241,7 @@ static ot_status find_possible(ot__again *a)
         ot_node *node = a->graph->nodes[n];
         ot_value *y;
 
-        if (!makes_values(a, node))
+        if (!makes_values(a, node) || (a->spares_readers && ot__reads_graph_input(node)))
             continue;
         a->is_copy[n] = is_a_copy_the_same(a, node, is_written);
         if (!a->is_copy[n] && node->outputs[0] != NULL) {
@@ -258,11 +267,12 @@ static ot_status again_alloc(ot__again *a)
                     a->is_chosen != NULL && a->place != NULL);
 }
 
-ot_status ot__again_start(ot__again *a, ot_graph *graph, const int *outputs, int n_outputs)
+ot_status ot__again_start(ot__again *a, ot_graph *graph, const int *outputs, int n_outputs,
+                          bool spares_readers)
 {
     bool *is_forward;
 
-    *a = (ot__again){.graph = graph, .n_nodes = graph->n_nodes};
+    *a = (ot__again){.graph = graph, .n_nodes = graph->n_nodes, .spares_readers = spares_readers};
     a->arena = ot__arena_create();
     OT_TRY(ot__made(a->arena != NULL));
     is_forward = ot__arena_alloc(a->arena, (size_t)a->n_nodes + 1);

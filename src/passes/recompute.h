@@ -13,6 +13,7 @@ typedef struct ot__again {
     ot__uses uses;    // positions of nodes are their numbers
     ot__arena *arena; // for the time of the pass
     int n_nodes, n_forward;
+    bool spares_readers;
     // Per forward node:
     bool *can;       // it can be made again,
     bool *is_copy;   // by a copy; else by the node that its record's callback has made,
@@ -21,8 +22,12 @@ typedef struct ot__again {
     int *place;      // the backward node before which it is; n_nodes: nothing needs it
 } ot__again;
 
-// Sorts the graph and numbers it. `outputs`: the user's, by position.
-ot_status ot__again_start(ot__again *a, ot_graph *graph, const int *outputs, int n_outputs);
+// Sorts the graph and numbers it. `outputs`: the user's, by position. `spares_readers`: what reads
+// the graph's inputs cannot be made again.
+ot_status ot__again_start(ot__again *a, ot_graph *graph, const int *outputs, int n_outputs,
+                          bool spares_readers);
+// Whether a node reads an input of its graph.
+bool ot__reads_graph_input(const ot_node *node);
 // Sets `place` for what is chosen.
 void ot__again_find_places(ot__again *a);
 // Puts the nodes in. Afterwards only ot__again_deinit() is left to do.

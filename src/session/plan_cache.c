@@ -151,7 +151,7 @@ static ot_status lower_precision(const ot__compiled_model *program, ot__cached_p
     for (int i = 0; st == OT_OK && i < program->n_inputs; i++) {
         is_parameter[i] = program->inputs[i].role == OT_ROLE_PARAMETER;
         is_trained[i] =
-            is_parameter[i] && program->inputs[i].parameter->number >= 0 && !program->keeps_casts;
+            is_parameter[i] && program->inputs[i].parameter->number >= 0 && !program->gathers;
     }
     OT_THEN(st, ot__pass_precision(slot->model, is_parameter, program->narrow));
     OT_THEN(st, ot__pass_hoist(slot->model, is_trained, &slot->hoisted));
@@ -180,6 +180,8 @@ static ot_status specialise_model(planning *p)
     const int *outputs = program->user_outputs, n_outputs = program->n_user_outputs;
     ot_model **model = &p->slot->model;
     ot__recompute_regions regions = {0};
+    // What is gathered for the forward pass is gone, and for the backward pass not there yet.
+    const bool spares_readers = program->gathers && !ot__sums_are_late(program);
 
     OT_TRY(ot__model_clone(program->model, model));
     OT_TRY(ot__pass_specialize(*model, p->shapes.tensors, program->n_inputs));
@@ -190,8 +192,9 @@ static ot_status specialise_model(planning *p)
         OT_TRY(ot__plan_sort((*model)->graph, p->shapes.lengths, p->shapes.sequences));
     OT_TRY(ot__pass_recompute_forced(*model, &regions, outputs, n_outputs));
     if (p->reduction > 0)
-        OT_TRY(ot__pass_recompute_choose(*model, outputs, n_outputs, p->reduction, &p->fell));
-    return ot__pass_recompute(*model);
+        OT_TRY(ot__pass_recompute_choose(*model, outputs, n_outputs, spares_readers, p->reduction,
+                                         &p->fell));
+    return ot__pass_recompute(*model, spares_readers);
 }
 
 static ot_status try_plan(planning *p)

@@ -136,7 +136,7 @@ ot_comm *ot__session_comm(const ot_session *session)
 static ot_status agree_on_session(ot_comm *comm, const ot_session *session, ot_status st)
 {
     const ot__optimizer *o = session != NULL ? &session->optimizer : NULL;
-    ot_agree_field fields[9];
+    ot_agree_field fields[10];
 
     if (st != OT_OK)
         return ot__ranks_agree(comm, st, "session", NULL, 0);
@@ -152,6 +152,8 @@ static ot_status agree_on_session(ot_comm *comm, const ot_session *session, ot_s
                                      2 * (uint64_t)o->has_slot[OT_SLOT_MOMENT2] +
                                      4 * (uint64_t)o->has_slot[OT_SLOT_AVERAGE]};
     fields[8] = (ot_agree_field){"zero", (uint64_t)session->ranks->zero};
+    fields[9] = (ot_agree_field){
+        "recompute", session->ranks->joins_steps ? (uint64_t)session->options.recompute : 0};
     return ot__ranks_agree(comm, OT_OK, "session", fields, (int)OT_COUNT(fields));
 }
 

@@ -71,10 +71,17 @@ typedef struct ot__compiled_model {
     ot__given given; // for the present step
     ot__recompute_options recompute;
     bool may_recompute; // to keep below a ceiling
-    bool keeps_casts;   // of parameters, which steps gather over ranks: they have no derived values
+    bool gathers;       // parameters, in every step: they have no derived values
     ot__cached_plan plans[OT_PLAN_CACHE];
     uint64_t clock; // of uses, for the plan to give up
 } ot__compiled_model;
+
+// Of gradients that are cut: what options want made again may read any parameter, whose gathers all
+// come before the sums then.
+static inline bool ot__sums_are_late(const ot__compiled_model *program)
+{
+    return program->recompute.what != 0;
+}
 
 static inline const ot_value *ot__user_input(const ot__compiled_model *program, int i)
 {

@@ -225,7 +225,7 @@ ot_status ot__session_lend_block(ot_session *session, ot__plan *plan)
 
 ot_status ot__session_find_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)
 {
-    program->keeps_casts =
+    program->gathers =
         ot__ranks_gather(session, program == &session->training ? OT_MODE_TRAIN : OT_MODE_EVAL);
     return ot__compiled_model_plan(program, plan_of_session, session, out);
 }

@@ -62,7 +62,8 @@ static ot_status bucket_inputs_init(const ot_session *session, const ot__compile
                                          .n_elements = in->n_elements,
                                          .n_buckets = session->ranks->n_buckets,
                                          .outputs = program->user_outputs,
-                                         .n_outputs = program->n_user_outputs};
+                                         .n_outputs = program->n_user_outputs,
+                                         .sums_late = ot__sums_are_late(program)};
     return OT_OK;
 }
 

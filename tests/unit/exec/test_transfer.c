@@ -33,15 +33,16 @@ static const int64_t n_elements[BUCKETS] = {N, N, N + 32};
 static const int outputs[] = {0};
 
 static const ot__transfer_buckets buckets = {of_parameter, of_accumulator, offset, n_elements,
-                                             BUCKETS,      outputs,        1};
-// The backward pass begins with bucket 0, which is still there, and gathers bucket 1 again.
+                                             BUCKETS,      outputs,        1,      false};
+// The backward pass begins with bucket 0, which is still there, and gathers bucket 1 again. Sums
+// wait for the next gather.
 static const ot__transfer expected[] = {
     {OT_TRANSFER_GATHER_START, 2, false},  {OT_TRANSFER_GATHER_START, 1, false},
     {OT_TRANSFER_GATHER_WAIT, 2, false},   {OT_TRANSFER_GATHER_START, 0, false},
     {OT_TRANSFER_GATHER_WAIT, 1, false},   {OT_TRANSFER_GATHER_START, 1, true},
-    {OT_TRANSFER_GATHER_WAIT, 0, false},   {OT_TRANSFER_SCATTER_START, 0, false},
-    {OT_TRANSFER_SCATTER_START, 1, false}, {OT_TRANSFER_SCATTER_WAIT, 0, false},
-    {OT_TRANSFER_GATHER_WAIT, 1, true},    {OT_TRANSFER_SCATTER_START, 2, false},
+    {OT_TRANSFER_GATHER_WAIT, 0, false},   {OT_TRANSFER_GATHER_WAIT, 1, true},
+    {OT_TRANSFER_SCATTER_START, 0, false}, {OT_TRANSFER_SCATTER_START, 1, false},
+    {OT_TRANSFER_SCATTER_WAIT, 0, false},  {OT_TRANSFER_SCATTER_START, 2, false},
     {OT_TRANSFER_SCATTER_WAIT, 1, false},  {OT_TRANSFER_SCATTER_WAIT, 2, false},
 };
 

@@ -20,7 +20,7 @@ static ot_model *recompute(const char *text)
 
     for (int k = 0; k < 2 * N_NUMBERS; k++)
         numbers[k] = (k * 7 % 11 - 4) * 0.5;
-    assert_ok(ot__pass_recompute(changed));
+    assert_ok(ot__pass_recompute(changed, false));
     assert_ok(ot__graph_verify(changed->graph));
     for (int i = 0; i < model->graph->n_inputs; i++) {
         const ot_value *x = model->graph->inputs[i];

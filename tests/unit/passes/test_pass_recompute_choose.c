@@ -192,7 +192,7 @@ static void assert_reaches(const char *text, int n_forward)
         ot_model *changed = read_prepared(text);
         int64_t fell;
 
-        assert_ok(ot__pass_recompute_choose(changed, user_outputs, 1, wanted, &fell));
+        assert_ok(ot__pass_recompute_choose(changed, user_outputs, 1, false, wanted, &fell));
         assert_ok(ot__graph_verify(changed->graph));
         if (fell < wanted)
             fail_msg("fell by %d of %d bytes, %d of them can be had\n%s", (int)fell, (int)before,
@@ -244,7 +244,7 @@ static void what_is_cheaper_goes_first(void **state)
     int n_products = 0, n_transposes = 0;
 
     (void)state;
-    assert_ok(ot__pass_recompute_choose(model, user_outputs, 1, TENSOR, &fell));
+    assert_ok(ot__pass_recompute_choose(model, user_outputs, 1, false, TENSOR, &fell));
     assert_true(fell >= TENSOR);
     for (int n = 0; n < model->graph->n_nodes; n++) {
         n_products += strcmp(model->graph->nodes[n]->op_type, "MatMul") == 0;
@@ -263,7 +263,7 @@ static void nothing_is_made_again_that_does_not_help(void **state)
 
     (void)state;
     assert_int_equal(lowest_peak(model->graph, 2), peak_of(model->graph));
-    assert_ok(ot__pass_recompute_choose(model, user_outputs, 1, TENSOR, &fell));
+    assert_ok(ot__pass_recompute_choose(model, user_outputs, 1, false, TENSOR, &fell));
     assert_int_equal(fell, 0);
     assert_int_equal(model->graph->n_nodes, 3);
     ot_model_destroy(model);
