@@ -98,6 +98,10 @@ OT_API ot_status ot_session_load_buffers(const ot_bytes *training, const ot_byte
  * came from a file are OT_ERR_INVALID, as in ot_session_create(). Plain SGD has no moments: it
  * drops those that came from a file, and keeps those of the rule it replaces; a rule with moments
  * that follows it begins with new ones.
+ *
+ * Collective over several ranks: other models on them are OT_ERR_MISMATCH. With `zero` of
+ * ot_parallel_options, OT_ERR_UNSUPPORTED once an update has cut parameters that are packed for
+ * their kernels.
  */
 OT_API ot_status ot_session_set_optimizer(ot_session *session, const ot_model *optimizer);
 /** NULL is fine. While another thread is inside, nothing happens. */

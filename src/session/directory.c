@@ -124,7 +124,7 @@ static ot_status make_slots_to_fill(ot_session *session, ot_status given)
     ot_status st = given;
 
     if (ot__session_has_optimizer(session))
-        OT_THEN(st, ot__optimizer_ready(session, false));
+        OT_THEN(st, ot__optimizer_ready(session));
     return ot__session_agree(session, st, "load_shards");
 }
 

@@ -3,7 +3,7 @@
 // parameters, gradients and slots that stay where they are in the checkpoint.
 #include <string.h>
 
-#include "session/session_internal.h"
+#include "session/ranks.h"
 
 // In the model: as many as there are parameters.
 #define DIM_PARAMETERS "n_params"
@@ -267,17 +267,22 @@ static ot_status make_plan(ot_session *session, size_t n_bytes)
     return ot__compiled_model_plan(&o->program, plan_of_optimizer, &g, &o->plan);
 }
 
-ot_status ot__optimizer_ready(ot_session *session, bool is_switch)
+// The slots that are missing, beside those that there are, and the plan.
+static ot_status prepare(ot_session *session, ot__fresh_slots *fresh)
 {
-    ot__optimizer *o = &session->optimizer;
-    ot__fresh_slots fresh;
+    OT_TRY(ot__session_check_values(session));
+    OT_TRY(ot__slots_make(session, fresh));
+    return make_plan(session, fresh->n_bytes);
+}
+
+ot_status ot__optimizer_ready(ot_session *session)
+{
+    ot__fresh_slots fresh = {0};
     ot_status st;
 
-    if (o->plan != NULL)
+    if (session->optimizer.plan != NULL)
         return OT_OK;
-    OT_TRY(ot__session_check_values(session));
-    st = ot__slots_make(session, is_switch, &fresh);
-    OT_THEN(st, make_plan(session, fresh.n_bytes));
+    st = prepare(session, &fresh);
     OT_THEN(st, ot__slots_take(session, &fresh));
     ot__slots_deinit(&fresh);
     return st;
@@ -287,7 +292,7 @@ ot_status ot__optimizer_ready(ot_session *session, bool is_switch)
 ot_status ot__session_make_slots(ot_session *session)
 {
     return ot__session_has_optimizer(session) && ot__session_is_cut(session)
-               ? ot__optimizer_ready(session, false)
+               ? ot__optimizer_ready(session)
                : OT_OK;
 }
 
@@ -317,7 +322,7 @@ ot__optimizer_info ot__session_optimizer(const ot_session *session)
 
 // ---- life ----
 
-ot_status ot__optimizer_create(ot_session *session, ot_model *model, bool is_switch)
+static ot_status create(ot_session *session, ot_model *model)
 {
     ot__optimizer *o = &session->optimizer;
 
@@ -334,10 +339,20 @@ ot_status ot__optimizer_create(ot_session *session, ot_model *model, bool is_swi
     OT_TRY(list_trainable(session));
     OT_TRY(check_rule_names(o));
     OT_TRY(check_dtypes(o));
-    OT_TRY(make_numbers(o));
-    if (session->checkpoint->is_nominal || ot__ranks_cut_later(session))
-        return OT_OK;
-    return ot__optimizer_ready(session, is_switch);
+    return make_numbers(o);
+}
+
+// Else the first update does.
+static bool is_ready_at_once(const ot_session *session)
+{
+    return session->optimizer.program.model != NULL && !session->checkpoint->is_nominal &&
+           !ot__ranks_cut_later(session);
+}
+
+ot_status ot__optimizer_create(ot_session *session, ot_model *model)
+{
+    OT_TRY(create(session, model));
+    return is_ready_at_once(session) ? ot__optimizer_ready(session) : OT_OK;
 }
 
 void ot__optimizer_deinit(ot__optimizer *optimizer)
@@ -348,27 +363,51 @@ void ot__optimizer_deinit(ot__optimizer *optimizer)
     ot__free(optimizer->steps);
 }
 
-static ot_status set_optimizer(ot_session *session, const ot_model *optimizer)
+static ot_status compile(ot_session *session, const ot_model *optimizer)
 {
-    ot__optimizer old = session->optimizer;
-    ot_model *model = NULL;
-    ot_status st = OT_OK;
+    ot_model *model;
 
-    if (optimizer != NULL)
-        OT_TRY(ot__model_acquire(optimizer, &model));
-    // The layouts of parameters depend on the optimizer: they are chosen anew with the next plan.
+    if (optimizer == NULL)
+        return OT_OK;
+    OT_TRY(ot__model_acquire(optimizer, &model));
+    return create(session, model);
+}
+
+// The layouts of parameters depend on the optimizer: they are chosen anew with the next plan.
+static ot_status leave_plans(ot_session *session)
+{
+    OT_TRY(ot__ranks_forget_layouts(session));
     ot__packing_leave(session);
     ot__compiled_model_drop_plans(&session->training);
     ot__compiled_model_drop_plans(&session->eval);
-    if (old.moments_of != NULL) // the next rule must know
-        st = ot_checkpoint_set_string(session->checkpoint, OT_PROPERTY_OPTIMIZER, old.moments_of);
-    if (st != OT_OK) {
-        ot_model_destroy(model);
-        return st;
-    }
-    session->optimizer = (ot__optimizer){0};
-    if (model != NULL)
-        st = ot__optimizer_create(session, model, old.program.model != NULL);
+    return OT_OK;
+}
+
+static ot_status replace_moments(ot_session *session, const ot__optimizer *old)
+{
+    ot__fresh_slots fresh = {0};
+    ot_status st = OT_OK;
+
+    if (old->moments_of != NULL && old->plan != NULL) // the next rule must know
+        st = ot_checkpoint_set_string(session->checkpoint, OT_PROPERTY_OPTIMIZER, old->moments_of);
+    if (is_ready_at_once(session))
+        OT_THEN(st, prepare(session, &fresh));
+    st = ot__ranks_agree(ot__session_comm(session), st, "set_optimizer", NULL, 0);
+    if (st == OT_OK && session->optimizer.plan != NULL)
+        st = ot__slots_take(session, &fresh);
+    ot__slots_deinit(&fresh);
+    return st;
+}
+
+static ot_status set_optimizer(ot_session *session, const ot_model *optimizer)
+{
+    ot__optimizer old = session->optimizer;
+    ot_status st;
+
+    session->optimizer = (ot__optimizer){.is_switch = old.program.model != NULL};
+    st = ot__ranks_agree_on_optimizer(session, compile(session, optimizer));
+    OT_THEN(st, leave_plans(session));
+    OT_THEN(st, replace_moments(session, &old));
     if (st != OT_OK) {
         ot__optimizer_deinit(&session->optimizer);
         session->optimizer = old;

@@ -30,28 +30,6 @@ ot_status ot__ranks_compare(ot_comm *comm, uint64_t mine, const char *call, bool
 
 // ---- what must be the same ----
 
-static uint64_t hash_text(uint64_t id, const char *text)
-{
-    return ot__id_mix(id, text, strlen(text) + 1);
-}
-
-static uint64_t hash_graph(const ot__compiled_model *program)
-{
-    const ot_graph *g = program->model != NULL ? program->model->graph : NULL;
-    uint64_t id = 0;
-
-    for (int k = 0; g != NULL && k < g->n_nodes; k++) {
-        const ot_node *node = g->nodes[k];
-
-        id = hash_text(id, node->op_type);
-        for (int i = 0; i < node->n_inputs; i++)
-            id = hash_text(id, node->inputs[i] != NULL ? node->inputs[i]->name : "");
-        for (int i = 0; i < node->n_outputs; i++)
-            id = hash_text(id, node->outputs[i] != NULL ? node->outputs[i]->name : "");
-    }
-    return id;
-}
-
 static uint64_t hash_parameters(const ot_session *session)
 {
     uint64_t id = 0;
@@ -59,7 +37,7 @@ static uint64_t hash_parameters(const ot_session *session)
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
 
-        id = hash_text(id, p->name);
+        id = ot__id_mix(id, p->name, strlen(p->name) + 1);
         id = ot__id_mix_word(id, (uint64_t)p->value->dtype * 2 + p->trainable);
         for (int k = 0; k < p->value->shape.ndim; k++)
             id = ot__id_mix_word(id, (uint64_t)p->value->shape.dim[k]);
@@ -141,8 +119,9 @@ static ot_status agree_on_session(ot_comm *comm, const ot_session *session, ot_s
     if (st != OT_OK)
         return ot__ranks_agree(comm, st, "session", NULL, 0);
     fields[0] = (ot_agree_field){"sync_batch_norm", session->syncs_norms};
-    fields[1] = (ot_agree_field){"the training model", hash_graph(&session->training)};
-    fields[2] = (ot_agree_field){"the optimizer model", hash_graph(&o->program)};
+    fields[1] =
+        (ot_agree_field){"the training model", ot__ranks_hash_model(session->training.model)};
+    fields[2] = (ot_agree_field){"the optimizer model", ot__ranks_hash_model(o->program.model)};
     fields[3] = (ot_agree_field){"the parameters", hash_parameters(session)};
     fields[4] = (ot_agree_field){"precision", (uint64_t)session->options.precision};
     fields[5] = (ot_agree_field){"reproducible", (uint64_t)session->options.reproducible};
@@ -155,6 +134,14 @@ static ot_status agree_on_session(ot_comm *comm, const ot_session *session, ot_s
     fields[9] = (ot_agree_field){
         "recompute", session->ranks->joins_steps ? (uint64_t)session->options.recompute : 0};
     return ot__ranks_agree(comm, OT_OK, "session", fields, (int)OT_COUNT(fields));
+}
+
+ot_status ot__ranks_agree_on_optimizer(const ot_session *session, ot_status st)
+{
+    const ot_agree_field field = {"the optimizer model",
+                                  ot__ranks_hash_model(session->optimizer.program.model)};
+
+    return ot__ranks_agree(ot__session_comm(session), st, "set_optimizer", &field, 1);
 }
 
 static ot_status poke_ranks(void *context)

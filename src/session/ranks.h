@@ -31,7 +31,8 @@ struct ot__ranks {
     int zero;
     bool cuts_gradients, cuts_values; // beside what the optimizer keeps
     bool joins_steps;                 // ranks exchange buckets in every train step (transfer.c)
-    bool is_cut;                      // what zero cuts (zero.c),
+    bool has_layouts;                 // parameters are packed alike on all ranks (zero.c)
+    bool is_cut;                      // what zero cuts,
     bool is_half_cut;                 // that, or some of it after a failure
     bool gathers_averages;            // instead of values, in the present step
     int64_t n_owed; // steps that other ranks still wait for, of this one (ot__session_owe_steps)
@@ -115,8 +116,13 @@ ot_status ot__transfer_run(void *context, ot_transfer what, int64_t bucket, void
 ot_status ot__transfers_make_room(ot_session *session, ot_mode mode, void **out);
 ot_status ot__transfers_join(ot_session *session, ot_mode mode, void *room);
 
-// zero.c. Collective, before the first sum: finds the shares of the ranks, and cuts what the
-// optimizer keeps.
+// models_agree.c: what a model computes, in one number; NULL: 0. Models that differ only in names
+// of nodes or in documentation have the same.
+uint64_t ot__ranks_hash_model(const ot_model *model);
+
+// zero.c. Collective, before the first sum: all ranks have parameters in the same layouts.
+ot_status ot__ranks_settle_layouts(ot_session *session);
+// Collective: finds the shares of the ranks, and cuts what the optimizer keeps.
 ot_status ot__zero_cut(ot_session *session);
 // Shares of the buckets, as they will be.
 void ot__zero_find_shares(const ot_session *session);

@@ -205,7 +205,7 @@ ot_status ot__ranks_end_step(ot_session *session, ot_status st)
 {
     struct ot__ranks *ranks = session->ranks;
 
-    ranks->has_begun = ranks->is_last && (ranks->zero == 0 || ranks->is_cut);
+    ranks->has_begun = ranks->is_last && (ranks->zero == 0 ? ranks->has_layouts : ranks->is_cut);
     ranks->is_last = ranks->starts = false;
     st = ot__ranks_agree(ranks->comm, st, "train step", NULL, 0);
     if (st != OT_OK)

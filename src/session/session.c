@@ -234,7 +234,7 @@ static ot_status build_session(ot_session *session, ot__models *m)
         OT_TRY(make_program(session, &session->eval, "eval model", model));
     }
     if (m->optimizer != NULL)
-        OT_TRY(ot__optimizer_create(session, take_artifacts(&m->optimizer), false));
+        OT_TRY(ot__optimizer_create(session, take_artifacts(&m->optimizer)));
     OT_TRY(ot__ranks_prepare(session));
     return ot__session_resume(session);
 }

@@ -77,9 +77,6 @@ void ot__session_begin_slice(ot_session *session, int slice);
 ot_status ot__session_weigh(ot_session *session, double weight);
 // Instead of a train step, for a slice without rows.
 ot_status ot__session_skip_step(ot_session *session, ot_status given);
-// Over several ranks steps may be collective (zero 2, 3). A rank that has nothing to compute in one
-// takes part in it by ot__session_join_step(), which is nothing where they are not; `given`: how it
-// went so far. ot__session_owe_steps(): the next n steps are those that others make, too.
 // gather_values.c. Whether values are cut over ranks (zero 3), and what exports take, which may be
 // averages (zero 1 to 3). Collective where that is: rank 0 gets it whole, to look up or to take;
 // else *out is NULL. The caller destroys it.
@@ -103,6 +100,9 @@ ot_status ot__session_part_of_gradient(const ot_session *session, const ot__para
 ot_status ot__session_save_values(ot_session *session, const char *path);
 // An agreement of the session's ranks, if it has others.
 ot_status ot__session_agree(ot_session *session, ot_status st, const char *call);
+// Over several ranks steps may be collective (zero 2, 3). A rank that has nothing to compute in one
+// takes part in it by ot__session_join_step(), which is nothing where they are not; `given`: how it
+// went so far. ot__session_owe_steps(): the next n steps are those that others make, too.
 bool ot__session_joins_steps(const ot_session *session, ot_mode mode);
 ot_status ot__session_join_step(ot_session *session, ot_status given, ot_mode mode);
 void ot__session_owe_steps(ot_session *session, ot_mode mode, int64_t n);

@@ -146,6 +146,7 @@ typedef struct ot__slices {
 typedef struct ot__optimizer {
     ot__compiled_model program; // program.model NULL: no optimizer
     ot__plan *plan;             // of the program; NULL before the parameters have values
+    bool is_switch;             // it replaces one, whose moments make room
     const ot_node *rule;        // of the model: updates the parameters
     const char *moments_of;     // the operator that keeps moments, NULL: none does
     bool has_slot[OT_SLOTS];    // the model takes them
@@ -235,6 +236,10 @@ void ot__ranks_deinit(ot_session *session);
 bool ot__ranks_cut_gradients(const ot_session *session);
 // Gradients have been given: they are not the sums over ranks that were there.
 void ot__ranks_forget_sums(ot_session *session);
+// Layouts may be chosen anew; OT_ERR_UNSUPPORTED where parts of parameters lie in them.
+ot_status ot__ranks_forget_layouts(ot_session *session);
+// Collective: all ranks are given the same optimizer model. One process: `st`.
+ot_status ot__ranks_agree_on_optimizer(const ot_session *session, ot_status st);
 // What the optimizer keeps is still to be cut over ranks.
 bool ot__ranks_cut_later(const ot_session *session);
 
@@ -320,13 +325,12 @@ void ot__session_drop_block(ot_session *session);
 // What a plan may take; `n_bytes` more of state are to come.
 ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_options *options);
 
-// optimizer_model.c: takes `model` over, also on failure. `is_switch`: moments of another rule make
-// room.
-ot_status ot__optimizer_create(ot_session *session, ot_model *model, bool is_switch);
+// optimizer_model.c: takes `model` over, also on failure.
+ot_status ot__optimizer_create(ot_session *session, ot_model *model);
 void ot__optimizer_deinit(ot__optimizer *optimizer);
 // The slots and the plan, once the parameters have values: at once, or for a nominal checkpoint
 // with the first update.
-ot_status ot__optimizer_ready(ot_session *session, bool is_switch);
+ot_status ot__optimizer_ready(ot_session *session);
 
 // slots.c: those that an optimizer needs and the checkpoint does not have. They are made, then
 // taken over at once when nothing can fail any more.
@@ -336,7 +340,7 @@ typedef struct ot__fresh_slots {
     bool has_moments; // all moments are new
     size_t n_bytes;
 } ot__fresh_slots;
-ot_status ot__slots_make(const ot_session *session, bool is_switch, ot__fresh_slots *fresh);
+ot_status ot__slots_make(const ot_session *session, ot__fresh_slots *fresh);
 ot_status ot__slots_take(ot_session *session, ot__fresh_slots *fresh);
 void ot__slots_deinit(ot__fresh_slots *fresh);
 

@@ -331,8 +331,8 @@ static ot_status make_optimizer(group_check *c)
     if (model == NULL)
         return OT_OK;
     c->model = NULL;
-    session->optimizer = (ot__optimizer){0};
-    st = ot__optimizer_create(session, model, true);
+    session->optimizer = (ot__optimizer){.is_switch = true};
+    st = ot__optimizer_create(session, model);
     if (st == OT_OK) {
         memcpy(session->optimizer.rates, old.rates, (size_t)old.n_groups * sizeof *old.rates);
         session->optimizer.has_rates = old.has_rates;

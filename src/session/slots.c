@@ -166,7 +166,7 @@ static ot_status make_slots(const ot_checkpoint *checkpoint, const ot__optimizer
     return OT_OK;
 }
 
-ot_status ot__slots_make(const ot_session *session, bool is_switch, ot__fresh_slots *fresh)
+ot_status ot__slots_make(const ot_session *session, ot__fresh_slots *fresh)
 {
     const ot__optimizer *o = &session->optimizer;
     const char *owner = NULL;
@@ -174,13 +174,13 @@ ot_status ot__slots_make(const ot_session *session, bool is_switch, ot__fresh_sl
 
     *fresh = (ot__fresh_slots){0};
     // A file is gone on with or refused; who replaces a session's rule wants the new one to begin.
-    if (is_other && !is_switch)
+    if (is_other && !o->is_switch)
         return ot__error(
             OT_ERR_INVALID,
             "the checkpoint's optimizer state is that of %s, the optimizer model has %s", owner,
             o->moments_of);
     fresh->has_moments = !session->checkpoint->has_optimizer_state || is_other || are_unused(o) ||
-                         (!is_switch && are_left_behind(o));
+                         (!o->is_switch && are_left_behind(o));
     if (!fresh->has_moments)
         OT_TRY(check_moments(session->checkpoint, o));
     return make_slots(session->checkpoint, o, fresh);

@@ -320,7 +320,7 @@ static ot_status run_session_plan(ot_session *session, ot__plan *plan, bool trai
     if (over_ranks && training) {
         OT_TRY(ot__ranks_begin_step(session));
         session->ranks->exchange.weight = session->slices.is_under_way ? session->slices.weight : 1;
-        session->ranks->starts = session->ranks->is_last &&
+        session->ranks->starts = session->ranks->is_last && session->ranks->has_layouts &&
                                  !(session->slices.is_under_way && session->slices.has_weights);
     }
     return ot__plan_run(plan, &step);

@@ -114,7 +114,7 @@ static void take_update(ot_session *session, ot_update_info *info)
 
 static ot_status ready_update(ot_session *session)
 {
-    OT_TRY(ot__optimizer_ready(session, false));
+    OT_TRY(ot__optimizer_ready(session));
     return ot__session_lend_block(session, session->optimizer.plan);
 }
 
@@ -188,6 +188,7 @@ static ot_status agree_on_update(ot_session *session, ot_status st, const char *
         ot__ranks_give_up(session);
         return st;
     }
+    OT_TRY(ot__ranks_settle_layouts(session));
     if (ot__ranks_cut_later(session)) {
         OT_TRY(ot__zero_cut(session));
         OT_TRY(ot__ranks_agree(session->ranks->comm, ready_update(session), call, NULL, 0));

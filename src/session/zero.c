@@ -227,6 +227,23 @@ static uint64_t hash_layouts(const ot_session *session)
     return id;
 }
 
+// Sums over slices that wait lie as the steps left them that made them.
+static void unpack_waiting_sums(ot_session *session)
+{
+    const ot__packing *packing = &session->packing;
+    const int n = session->slices.is_under_way ? session->slices.n_waiting : 0;
+
+    for (int i = 0; i < session->n_parameters && packing->layouts != NULL; i++) {
+        const ot_tensor *t = session->parameters[i]->value; // as its gradient
+
+        for (int k = 0; k < n && packing->layouts[i] != NULL; k++)
+            if (session->slices.sets[k].gradients[i] != NULL)
+                ot__layout_convert_in_place(session->slices.sets[k].gradients[i], NULL,
+                                            packing->layouts[i], &t->shape, ot_dtype_size(t->dtype),
+                                            packing->buffer);
+    }
+}
+
 // Where ranks have other layouts than rank 0, for their processors differ, or have made no plan
 // yet, parameters are row-major on all.
 static ot_status agree_on_layouts(ot_session *session)
@@ -241,7 +258,33 @@ static ot_status agree_on_layouts(ot_session *session)
         return OT_OK;
     ot__log(OT_LOG_INFO, "the ranks have parameters in different layouts: they keep them "
                          "row-major");
+    unpack_waiting_sums(session);
     return ot__ranks_agree(comm, ot__packing_give_up(session), "update", NULL, 0);
+}
+
+ot_status ot__ranks_settle_layouts(ot_session *session)
+{
+    if (session->ranks->has_layouts)
+        return OT_OK;
+    OT_TRY(agree_on_layouts(session));
+    session->ranks->has_layouts = true;
+    return OT_OK;
+}
+
+// Parts of parameters are packed in the layouts that there were when these were cut.
+ot_status ot__ranks_forget_layouts(ot_session *session)
+{
+    struct ot__ranks *ranks = session->ranks;
+
+    if (ranks == NULL)
+        return OT_OK;
+    if (ranks->is_half_cut && session->packing.buffer != NULL)
+        return ot__error(OT_ERR_UNSUPPORTED,
+                         "the optimizer cannot be changed once packed parameters are cut over the "
+                         "ranks (zero %d): export the checkpoint, and make a session of it",
+                         ranks->zero);
+    ranks->has_layouts = ranks->is_half_cut;
+    return OT_OK;
 }
 
 // ---- all of it ----
@@ -284,7 +327,7 @@ ot_status ot__zero_cut(ot_session *session)
     if (ranks->zero == 0 || ranks->is_cut)
         return OT_OK;
     if (!ranks->is_half_cut) {
-        OT_TRY(agree_on_layouts(session));
+        OT_TRY(ot__ranks_settle_layouts(session));
         ot__zero_find_shares(session);
         ranks->is_half_cut = true;
     }
