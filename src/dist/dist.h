@@ -142,7 +142,7 @@ typedef struct ot__reduce_options {
     ot_dtype dtype; // OT_F32 or OT_F64
     int n_slices;
     const int64_t *starts; // of the elements that each rank owns, in their order, and the end
-    size_t piece_bytes;    // of messages; 0: up to 256 KiB
+    size_t piece_bytes;    // of messages; 0: up to 1 MiB
 } ot__reduce_options;
 enum {
     OT_REDUCE_SCATTER = 1, // the sum of the own share, in the first own buffer; the others' shares

@@ -155,13 +155,17 @@ static ot_status advance_lane(ot__reduce *r, int lane_index)
 
 void ot__reduce_leave(ot__reduce *r)
 {
-    ot__reduce **link = &r->comm->reducer->first;
+    struct ot__reducer *all = r->comm->reducer;
+    ot__slot *s = slot_of_reduce(r);
+    ot__reduce **link = &all->first;
 
     while (*link != r)
         link = &(*link)->next;
     *link = r->next;
-    if (slot_of_reduce(r)->user == r)
-        slot_of_reduce(r)->user = NULL;
+    if (s->user == r) {
+        all->memory[--all->n_taken] = s->memory;
+        s->memory = s->user = NULL;
+    }
     r->is_started = false;
 }
 
@@ -209,7 +213,7 @@ ot_status ot__reduce_start(ot__reduce *r, int phases, void *const *buffers)
         return ot__error(OT_ERR_STATE, "the reduction is under way already");
     memcpy(r->buffers, buffers, (size_t)OT_MAX(r->n_own, 1) * sizeof *buffers);
     r->phases = phases;
-    r->slot = (int)(all->n_started++ % OT_SLOTS);
+    r->slot = (int)(all->n_started++ % OT_REDUCE_SLOTS);
     r->is_started = true;
     r->next = NULL;
     while (*link)

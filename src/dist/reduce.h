@@ -6,8 +6,8 @@
 #include "dist/dist.h"
 
 enum {
-    OT_LANES = 4, // pieces of a reduction that are under way
-    OT_SLOTS = 4, // reductions that are; more wait for a slot
+    OT_LANES = 2,        // pieces of a reduction that are under way
+    OT_REDUCE_SLOTS = 4, // reductions that are; more wait for a slot
 };
 
 typedef enum ot__lane_phase {
@@ -28,15 +28,18 @@ typedef struct ot__lane {
 typedef struct ot__slot {
     ot__reduce *user;
     ot__lane lanes[OT_LANES];
-    void *memory; // of the lanes
+    void *memory; // of the lanes, while there is a user
 } ot__slot;
 
 // Of a communicator: the reductions that were started and have not ended, in that order.
 struct ot__reducer {
     ot__reduce *first;
     int64_t n_started;
+    ot__slot slots[OT_REDUCE_SLOTS];
     size_t lane_bytes; // of every lane
-    ot__slot slots[OT_SLOTS];
+    // For the lanes of slots with users, who have the first ones: the next one was used last.
+    void *memory[OT_REDUCE_SLOTS];
+    int n_taken;
 };
 
 struct ot__reduce {
@@ -58,7 +61,7 @@ struct ot__reduce {
     bool is_started;
 };
 
-// The lanes of a slot lie in its memory as its user needs them.
+// Its user has come: the lanes of a slot lie in its memory as this one needs them.
 void ot__reduce_cut_lanes(const ot__reduce *r, ot__slot *slot);
 // Out of the list; its slot is free.
 void ot__reduce_leave(ot__reduce *r);

@@ -7,9 +7,9 @@
 
 enum {
     PIECE_MIN = 4096,      // bytes of a message, of many ranks
-    STAGING_MAX = 4 << 20, // bytes of a slot for contributions of others
+    STAGING_MAX = 2 << 20, // bytes of a slot for contributions of others
 };
-static const size_t piece_max = 256 * 1024; // bytes
+static const size_t piece_max = 1 << 20; // bytes
 
 // ---- memory of the lanes ----
 
@@ -34,7 +34,7 @@ static ot_status take_lanes(ot__reduce *r)
     struct ot__reducer *all = r->comm->reducer;
     size_t staging, requests;
     const size_t n_bytes = lane_bytes(r, &staging, &requests);
-    void *memory[OT_SLOTS] = {NULL};
+    void *memory[OT_REDUCE_SLOTS] = {NULL};
     ot_status st = OT_OK;
 
     if (all->first)
@@ -42,27 +42,30 @@ static ot_status take_lanes(ot__reduce *r)
                          "reductions are under way: they must end before one is made");
     if (n_bytes <= all->lane_bytes)
         return OT_OK;
-    for (int i = 0; i < OT_SLOTS && st == OT_OK; i++) {
+    for (int i = 0; i < OT_REDUCE_SLOTS && st == OT_OK; i++) {
         memory[i] = ot__alloc_aligned(n_bytes * OT_LANES);
         st = ot__made(memory[i]);
     }
-    for (int i = 0; i < OT_SLOTS; i++) {
-        if (st != OT_OK) {
-            ot__free_aligned(memory[i]);
-            continue;
-        }
-        ot__free_aligned(all->slots[i].memory);
-        all->slots[i].memory = memory[i];
+    for (int i = 0; i < OT_REDUCE_SLOTS; i++) {
+        void **drop = st == OT_OK ? &all->memory[i] : &memory[i];
+
+        ot__free_aligned(*drop);
+        *drop = NULL;
     }
-    all->lane_bytes = st == OT_OK ? n_bytes : all->lane_bytes;
-    return st;
+    if (st != OT_OK)
+        return st;
+    memcpy(all->memory, memory, sizeof memory);
+    all->lane_bytes = n_bytes;
+    return OT_OK;
 }
 
 // The largest user's lanes are everybody's, cut anew for each.
 void ot__reduce_cut_lanes(const ot__reduce *r, ot__slot *s)
 {
+    struct ot__reducer *all = r->comm->reducer;
     size_t staging, requests;
 
+    s->memory = all->memory[all->n_taken++];
     for (int i = 0; i < OT_LANES; i++) {
         char *at = (char *)s->memory + (size_t)i * lane_bytes(r, &staging, &requests);
 
@@ -210,7 +213,7 @@ ot_status ot__reduce_measure(int n_ranks, int rank, const ot__reduce_options *op
 
     OT_TRY(check_reduce_options(&ranks, options));
     OT_TRY(make_reduce(&ranks, options, &r));
-    out->lanes = lane_bytes(r, &staging, &requests) * OT_LANES * OT_SLOTS;
+    out->lanes = lane_bytes(r, &staging, &requests) * OT_LANES * OT_REDUCE_SLOTS;
     out->structure = sizeof *r + ((size_t)n_ranks + 1) * sizeof *r->starts +
                      n_parts * (sizeof *r->owners + sizeof *r->parts + sizeof *r->adds);
     out->n_own = r->n_own;
@@ -239,7 +242,7 @@ void ot__reduce_destroy(ot__reduce *r)
 
 void ot__reducer_destroy(struct ot__reducer *reducer)
 {
-    for (int i = 0; reducer && i < OT_SLOTS; i++)
-        ot__free_aligned(reducer->slots[i].memory);
+    for (int i = 0; reducer && i < OT_REDUCE_SLOTS; i++)
+        ot__free_aligned(reducer->memory[i]);
     ot__free(reducer);
 }

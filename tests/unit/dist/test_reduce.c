@@ -166,7 +166,7 @@ static void sums_are_those_of_the_tree_whoever_has_the_slices(void **state)
 
 static void reduce_much(ot_comm *comm, void *context)
 {
-    job j = {.dtype = OT_F32, .n_slices = 4, .n_elements = 700001};
+    job j = {.dtype = OT_F32, .n_slices = 4, .n_elements = 1400003};
     int64_t wrong = 0;
 
     (void)context;
