@@ -118,7 +118,7 @@ ot_status ot__pending_add(ot__pending_state *pending, unsigned section, const ch
     const ot_state_dict_options *o = &pending->call->options;
     const ot_shape expected = ot__state_shape(t->name);
     const ot_dtype wanted = t->name->parameter->value->dtype;
-    ot_dtype dtype;
+    ot_dtype dtype = OT_DTYPE_UNDEFINED;
     ot_shape shape;
 
     OT_TRY(read_given(from, key, t, &dtype, &shape));

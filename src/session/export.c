@@ -212,6 +212,22 @@ ot_status ot_session_export_view(ot_session *session, const char *const *output_
     return ot__session_leave(session, export(session, output_names, n_outputs, by_reference, out));
 }
 
+// Else all parameters would stay inputs. A checkpoint may lack some, which its training model did
+// not have.
+static ot_status check_is_of_model(const ot__compiled_model *program,
+                                   const ot_checkpoint *checkpoint)
+{
+    const ot_graph *g = program->model->graph;
+
+    if (checkpoint->n_parameters == 0 || program->n_user_inputs < g->n_inputs || g->n_inputs == 0)
+        return OT_OK;
+    return ot__error(OT_ERR_INVALID,
+                     "the checkpoint is another model's: none of its %d parameters ('%s', ...) is "
+                     "among the %d inputs of the eval model ('%s', ...)",
+                     checkpoint->n_parameters, checkpoint->parameters[0]->name, g->n_inputs,
+                     g->inputs[g->n_inputs - 1]->name);
+}
+
 static ot_status export_model(const ot_model *eval, const ot_checkpoint *checkpoint,
                               const char *const *output_names, int n_outputs, ot_model **out)
 {
@@ -226,6 +242,7 @@ static ot_status export_model(const ot_model *eval, const ot_checkpoint *checkpo
     OT_TRY(ot__model_acquire(eval, &model));
     st = ot__compiled_model_create(&program, "eval model", model);
     OT_THEN(st, ot__compiled_model_sort(&program, checkpoint));
+    OT_THEN(st, check_is_of_model(&program, checkpoint));
     OT_THEN(st, export_from(&from, output_names, n_outputs, by_reference, out));
     ot__compiled_model_deinit(&program);
     return st;

@@ -172,6 +172,23 @@ static void an_eval_model_and_a_checkpoint_are_enough(void **state)
     assert_null(f->exported);
 }
 
+static void so_it_is_not_with_the_checkpoint_of_another_model(void **state)
+{
+    fixture *f = *state;
+    float value = 1;
+    ot_checkpoint *other;
+    ot_tensor *t;
+
+    assert_int_equal(ot_checkpoint_create(&other), OT_OK);
+    assert_int_equal(ot_tensor_wrap(OT_F32, &OT_SHAPE(1), &value, sizeof value, &t), OT_OK);
+    assert_int_equal(ot_checkpoint_add_parameter(other, "mine", t, 1), OT_OK);
+    assert_int_equal(ot_model_export_view(f->eval, other, NULL, 0, &f->exported), OT_ERR_INVALID);
+    assert_non_null(strstr(ot_error_message(), "none of its 1 parameters ('mine', ...) is among"));
+    assert_null(f->exported);
+    ot_tensor_destroy(t);
+    ot_checkpoint_destroy(other);
+}
+
 static void wrong_names_are_refused(void **state)
 {
     fixture *f = *state;
@@ -251,6 +268,7 @@ int main(void)
         TEST(parameters_that_are_not_needed_are_left_out),
         TEST(a_view_is_the_same_model_over_the_parameters_themselves),
         TEST(an_eval_model_and_a_checkpoint_are_enough),
+        TEST(so_it_is_not_with_the_checkpoint_of_another_model),
         TEST(wrong_names_are_refused),
         cmocka_unit_test(what_only_prepares_the_scores_for_the_loss_is_no_output),
         cmocka_unit_test(outputs_beside_the_loss_are_taken_when_there_are_any),
