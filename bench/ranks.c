@@ -396,7 +396,7 @@ static void measure_saves(const problem *p, int n_rounds, const char *folder)
     ot_shards_job_destroy(job);
     drop_training(&t);
     ot_comm_destroy(comm);
-    (void)ot__directory_remove(path);
+    (void)ot__directory_remove(path, NULL);
     ot__free(path);
 }
 

@@ -96,6 +96,15 @@ ot_status ot__file_pair_commit(const char *path, ot__file_writer *data, ot__file
 ot_status ot__file_rename(const char *from, const char *to);
 void ot__file_remove(const char *path); // as far as possible; a missing file is fine
 
+// Files that were removed while they are held: the system takes their pages back when they are let
+// go, which takes as long as it is much. What there is no room for is not held. {0}: none.
+enum { OT_HELD_FILES = 64 };
+typedef struct ot__held_files {
+    int fds[OT_HELD_FILES];
+    int n;
+} ot__held_files;
+void ot__held_files_drop(ot__held_files *held);
+
 // A directory that appears with all its files, or not at all (directory.c): they are written into
 // one beside its path, which then takes its name. All {0}: none.
 typedef struct ot__staging {
@@ -105,16 +114,17 @@ typedef struct ot__staging {
 } ot__staging;
 ot_status ot__staging_open(ot__staging *staging, const char *path); // its parent is there
 // A directory that is there is replaced or, unless `replaces`, stays: OT_ERR_IO; an empty one never
-// matters. Durable when it is OT_OK.
-ot_status ot__staging_publish(ot__staging *staging, bool replaces);
+// matters. Durable when it is OT_OK. `held` gets the files of the old one; NULL: nobody does.
+ot_status ot__staging_publish(ot__staging *staging, bool replaces, ot__held_files *held);
 void ot__staging_close(ot__staging *staging); // removes what was not published
 // Removes what processes that have been killed left in a directory: what was not published.
 void ot__staging_sweep(const char *parent);
 // Where a directory is that a killed process was about to replace, when it is not at its path: a
 // name in its parent, which the caller frees; NULL: nowhere.
 char *ot__staging_find_old(const char *path);
-// Removes a directory and the files in it, under another name first; false: not all of it.
-bool ot__directory_remove(const char *path);
+// Removes a directory and the files in it, under another name first; false: not all of it. `held`
+// gets the files; NULL: nobody does.
+bool ot__directory_remove(const char *path, ot__held_files *held);
 // Names in a directory that match, each with its NUL; those that cannot be had are left out.
 void ot__directory_list(const char *path, const ot__file_names *names, ot__buf *out);
 bool ot__directory_is_empty(const char *path);

@@ -42,14 +42,23 @@ static void add_item(directory_items *all, const char *name, ot_dict *dict)
     all->items[all->n++] = item;
 }
 
-// The state as it is, perhaps as copies; fails on all ranks or on none.
-static ot_status take_state(ot_session *session, bool copies, const ot__state_owner *owner,
-                            directory_items *all)
+// Copies of the state; fails on all ranks or on none.
+static ot_status copy_state(ot_session *session, const ot__state_owner *owner, directory_items *all)
 {
     ot_state_dict_options options = options_of(session);
 
-    options.copy = copies;
+    options.copy = 1;
     return ot__session_get_shards(session, sections_of(session), &options, owner, &all->state);
+}
+
+// The state as it is, for a job as it lies.
+static ot_status view_state(ot_session *session, const ot__state_owner *owner, bool is_packed,
+                            directory_items *all)
+{
+    const ot_state_dict_options options = options_of(session);
+
+    return (is_packed ? ot__session_get_packed : ot__session_get_shards)(
+        session, sections_of(session), &options, owner, &all->state);
 }
 
 // Its sections, and room for properties.
@@ -76,11 +85,11 @@ static void items_deinit(directory_items *all)
 
 // What is saved, or on all ranks why it cannot be; `given`: how checks went on this one.
 static ot_status items_to_save(ot_session *session, ot_status given, const ot__state_owner *owner,
-                               directory_items *all)
+                               bool is_packed, directory_items *all)
 {
     ot_status st = given;
 
-    OT_TRY(take_state(session, false, owner, all));
+    OT_TRY(view_state(session, owner, is_packed, all));
     OT_THEN(st, list_items(all));
     OT_THEN(st, ot__properties_write_own(session->checkpoint, all->properties));
     return ot__session_agree(session, st, "save_shards");
@@ -92,7 +101,7 @@ ot_status ot__session_save_shards(ot_session *session, ot_status given,
 {
     ot_comm *comm = ot__session_comm(session);
     directory_items all = {0};
-    ot_status st = items_to_save(session, given, owner, &all);
+    ot_status st = items_to_save(session, given, owner, job != NULL, &all);
 
     OT_THEN(st, job == NULL ? ot_shards_save(comm, path, all.items, all.n, options)
                             : ot_shards_job_start(job, comm, path, all.items, all.n, options));
@@ -175,7 +184,7 @@ ot_status ot__session_load_shards(ot_session *session, ot_status given,
     ot_status st;
 
     OT_TRY(make_slots_to_fill(session, given));
-    OT_TRY(take_state(session, true, owner, &all));
+    OT_TRY(copy_state(session, owner, &all));
     st = list_items(&all);
     OT_THEN(st, empty_own_section(&all));
     st = ot__session_agree(session, st, "load_shards");

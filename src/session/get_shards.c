@@ -261,6 +261,18 @@ ot_status ot__session_get_shards(ot_session *session, unsigned sections,
     return make_state(&call, st, out);
 }
 
+ot_status ot__session_get_packed(ot_session *session, unsigned sections,
+                                 const ot_state_dict_options *options, const ot__state_owner *owner,
+                                 ot_dict **out)
+{
+    ot__state_call call = {0};
+    const ot_status st = ot__state_begin(&call, "get_shards", session, sections, options, false);
+
+    call.owner = owner;
+    call.keeps_layouts = !ot__session_is_cut(session) && call.options.copy == 0;
+    return make_state(&call, st, out);
+}
+
 ot_status ot__session_get_shown(ot_session *session, const ot_state_dict_options *options,
                                 ot_dict **out)
 {

@@ -85,6 +85,7 @@ static ot_status put_whole(const ot__state_writer *w, const ot__state_name *name
     ot_tensor *out;
 
     OT_TRY(tensor_of(name, shape, tensor->dtype, tensor->data, tensor->n_bytes, is_view, &out));
+    out->layout = name->parameter->layout;
     OT_TRY(take_leaf_tensor(l->dict, l->path[l->n_path - 1], out));
     return is_view && !is_transposed_name(name)
                ? ot__dict_mark_view(l->dict, l->path[l->n_path - 1], w->call->checkpoint)
@@ -219,7 +220,8 @@ ot_status ot__leaf_put_tensor(const ot__state_writer *w, const ot__state_name *n
     ot_tensor *whole = NULL;
     ot_status st = *failed;
 
-    ot__ckpt_unpack(w->call->checkpoint, name->parameter);
+    if (!w->call->keeps_layouts)
+        ot__ckpt_unpack(w->call->checkpoint, name->parameter);
     if (gathers) {
         if (w->call->options.comm != NULL)
             OT_TRY(ot__state_agree(w->call, *failed));

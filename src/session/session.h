@@ -190,6 +190,10 @@ typedef struct ot__state_owner {
 ot_status ot__session_get_shards(ot_session *session, unsigned sections,
                                  const ot_state_dict_options *options, const ot__state_owner *owner,
                                  ot_dict **out);
+// The same, of whole tensors views that lie as they do: ot_tensor.layout says how.
+ot_status ot__session_get_packed(ot_session *session, unsigned sections,
+                                 const ot_state_dict_options *options, const ot__state_owner *owner,
+                                 ot_dict **out);
 // The model's values that exports take.
 ot_status ot__session_get_shown(ot_session *session, const ot_state_dict_options *options,
                                 ot_dict **out);

@@ -34,6 +34,7 @@ typedef struct ot__state_call {
     unsigned sections;
     const ot__state_owner *owner; // NULL: the session has no trainer
     bool takes_shown;             // the model's values are those that exports take
+    bool keeps_layouts;           // views of whole tensors lie as they do, ot_tensor.layout
     ot_state_dict_options options;
     ot_name_entry *entries; // of the options' names
     ot__state_name *names;  // sorted

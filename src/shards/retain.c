@@ -53,13 +53,14 @@ static bool look_at_checkpoint(const char *parent, kept_place *place)
     return is_one;
 }
 
-static void remove_old(const char *parent, kept_place *places, int n, int n_kept)
+static void remove_old(const char *parent, kept_place *places, int n, int n_kept,
+                       ot__held_files *removed)
 {
     qsort(places, (size_t)n, sizeof *places, compare_kept_places);
     for (int i = n_kept; i < n; i++) {
         char *path = places[i].stays ? NULL : ot__path_join(parent, places[i].name);
 
-        if (path != NULL && !ot__directory_remove(path))
+        if (path != NULL && !ot__directory_remove(path, removed))
             ot__log(OT_LOG_WARNING, "%s: cannot be removed", path);
         ot__free(path);
     }
@@ -67,7 +68,7 @@ static void remove_old(const char *parent, kept_place *places, int n, int n_kept
 
 // Of what is told in `list`, names each with its NUL.
 static void retain_listed(const char *parent, const ot__buf *list, const char *own,
-                          const char *latest, int n_kept)
+                          const char *latest, int n_kept, ot__held_files *removed)
 {
     size_t n_names = 0;
     kept_place *places;
@@ -85,12 +86,12 @@ static void retain_listed(const char *parent, const ot__buf *list, const char *o
             places[n++] = place;
     }
     if (n > 0)
-        remove_old(parent, places, n, n_kept);
+        remove_old(parent, places, n, n_kept, removed);
     ot__free(places);
 }
 
 // What is left over costs space and nothing else, so that failures are not told.
-void ot__shards_retain(const char *path, int n_kept)
+void ot__shards_retain(const char *path, int n_kept, ot__held_files *removed)
 {
     const char *slash = strrchr(path, '/');
     const char *own = slash != NULL ? slash + 1 : path;
@@ -105,7 +106,7 @@ void ot__shards_retain(const char *path, int n_kept)
     if (latest_path != NULL && latest_path[0] != '\0') {
         ot__directory_list(parent, &names, &list);
         if (!list.failed)
-            retain_listed(parent, &list, own, latest, n_kept);
+            retain_listed(parent, &list, own, latest, n_kept, removed);
     }
     ot__buf_deinit(&list);
     ot__free(latest);

@@ -207,11 +207,11 @@ ot_status ot__saving_publish(ot__saving *s, const ot__buf *reports)
     OT_THEN(st, make_index(s, reports, ranks, &index));
     ot__arena_destroy(index.arena);
     ot__free(ranks);
-    OT_THEN(st, ot__staging_publish(&s->staging, s->options.replaces != 0));
+    OT_THEN(st, ot__staging_publish(&s->staging, s->options.replaces != 0, s->removed));
     if (s->options.sets_latest)
         OT_THEN(st, name_latest(s));
     if (st == OT_OK && s->options.n_kept > 0)
-        ot__shards_retain(s->staging.path, s->options.n_kept);
+        ot__shards_retain(s->staging.path, s->options.n_kept, s->removed);
     return st;
 }
 

@@ -9,6 +9,13 @@
 
 enum { MESSAGE_BYTES = 1024 };
 
+typedef struct packed_copy {
+    ot_layout layout;
+    ot_shape shape;
+    size_t element;
+    void *data;
+} packed_copy;
+
 struct ot_shards_job {
     ot__saving saving;
     bool is_under_way;
@@ -19,6 +26,10 @@ struct ot_shards_job {
     char message[MESSAGE_BYTES];
     char *copy; // of the elements; kept from save to save
     size_t copy_bytes;
+    packed_copy *packed; // which of it the thread makes row-major
+    int n_packed;
+    size_t buffer_at;       // of the copy: what that takes
+    ot__held_files removed; // of checkpoints that the last save has replaced
 };
 
 ot_status ot_shards_job_create(ot_shards_job **out)
@@ -51,29 +62,70 @@ static ot_status copy_boxes(ot__leaves *leaves)
     return OT_OK;
 }
 
+static const ot_tensor *tensor_of_chunk(const ot__save_chunk *c)
+{
+    return c->leaf->parts[c->part];
+}
+
+// Behind the copies there is room to change the layout of one.
+static ot_status make_room_for_copies(ot_shards_job *job, size_t *buffer_at)
+{
+    const ot__save_files *files = &job->saving.files;
+    size_t n_bytes = 0, n_buffer = 0;
+
+    job->n_packed = 0;
+    for (int i = 0; i < files->n_chunks; i++) {
+        const ot_tensor *t = tensor_of_chunk(&files->chunks[i]);
+
+        n_bytes += bytes_of_own(&files->chunks[i]);
+        job->n_packed += t->layout != NULL;
+        if (t->layout != NULL)
+            n_buffer = OT_MAX(n_buffer,
+                              ot__layout_part_bytes(t->layout, &t->shape, ot_dtype_size(t->dtype)));
+    }
+    *buffer_at = n_bytes;
+    n_bytes += n_buffer;
+    job->packed = ot__alloc_zero((size_t)job->n_packed + 1, sizeof *job->packed);
+    OT_TRY(ot__made(job->packed != NULL));
+    if (n_bytes <= job->copy_bytes)
+        return OT_OK;
+    ot__free(job->copy);
+    job->copy_bytes = 0;
+    job->copy = ot__alloc(n_bytes);
+    OT_TRY(ot__made(job->copy != NULL));
+    job->copy_bytes = n_bytes;
+    return OT_OK;
+}
+
 static ot_status copy_own_elements(ot_shards_job *job)
 {
     ot__save_files *files = &job->saving.files;
-    size_t n_bytes = 0, at = 0;
+    int n_packed = 0;
+    size_t at = 0;
 
-    OT_TRY(copy_boxes(&job->saving.leaves));
-    for (int i = 0; i < files->n_chunks; i++)
-        n_bytes += bytes_of_own(&files->chunks[i]);
-    if (n_bytes > job->copy_bytes) {
-        ot__free(job->copy);
-        job->copy_bytes = 0;
-        job->copy = ot__alloc(n_bytes);
-        OT_TRY(ot__made(job->copy != NULL));
-        job->copy_bytes = n_bytes;
-    }
+    OT_TRY(make_room_for_copies(job, &job->buffer_at));
     for (int i = 0; i < files->n_chunks; i++) {
+        const ot_tensor *t = tensor_of_chunk(&files->chunks[i]);
         const size_t n = bytes_of_own(&files->chunks[i]);
 
         memcpy(job->copy + at, files->chunks[i].data, n);
         files->chunks[i].data = job->copy + at;
+        if (t->layout != NULL)
+            job->packed[n_packed++] =
+                (packed_copy){*t->layout, t->shape, ot_dtype_size(t->dtype), job->copy + at};
         at += n;
     }
-    return OT_OK;
+    return copy_boxes(&job->saving.leaves);
+}
+
+static void make_row_major(ot_shards_job *job)
+{
+    for (int i = 0; i < job->n_packed; i++) {
+        const packed_copy *p = &job->packed[i];
+
+        ot__layout_convert_in_place(p->data, NULL, &p->layout, &p->shape, p->element,
+                                    job->copy + job->buffer_at);
+    }
 }
 
 // ---- the thread ----
@@ -82,6 +134,7 @@ static void *write_files_of_job(void *context)
 {
     ot_shards_job *job = context;
 
+    make_row_major(job);
     job->status = ot__saving_write(&job->saving);
     if (job->status != OT_OK)
         snprintf(job->message, sizeof job->message, "%s", ot_error_message());
@@ -105,11 +158,28 @@ static void join_thread(ot_shards_job *job)
     job->has_thread = false;
 }
 
+static void *drop_removed(void *context)
+{
+    ot__held_files_drop(context);
+    return NULL;
+}
+
+static void drop_meanwhile(ot_shards_job *job)
+{
+    if (job->removed.n == 0)
+        return;
+    job->has_thread = pthread_create(&job->thread, NULL, drop_removed, &job->removed) == 0;
+    if (!job->has_thread)
+        ot__held_files_drop(&job->removed);
+}
+
 // ---- the end of a save ----
 
 static void forget_save(ot_shards_job *job)
 {
     join_thread(job);
+    ot__free(job->packed);
+    job->packed = NULL;
     ot__saving_deinit(&job->saving);
     job->saving = (ot__saving){.staging.fd = -1};
     job->is_under_way = false;
@@ -121,8 +191,10 @@ static ot_status finish_job(ot_shards_job *job)
 
     join_thread(job);
     st = job->status == OT_OK ? OT_OK : ot__error(job->status, "%s", job->message);
+    job->saving.removed = &job->removed;
     st = ot__saving_finish(&job->saving, st);
     forget_save(job);
+    drop_meanwhile(job);
     return st;
 }
 
@@ -137,6 +209,7 @@ ot_status ot_shards_job_start(ot_shards_job *job, ot_comm *comm, const char *pat
     OT_TRY(OT_GIVEN(job));
     if (job->is_under_way)
         OT_TRY(finish_job(job));
+    join_thread(job);
     job->saving = (ot__saving){.staging.fd = -1};
     job->status = OT_OK;
     atomic_store(&job->is_written, false);
@@ -173,8 +246,13 @@ ot_status ot_shards_job_poll(ot_shards_job *job, int *done)
 
 ot_status ot_shards_job_wait(ot_shards_job *job)
 {
+    ot_status st = OT_OK;
+
     OT_TRY(OT_GIVEN(job));
-    return job->is_under_way ? finish_job(job) : OT_OK;
+    if (job->is_under_way)
+        st = finish_job(job);
+    join_thread(job);
+    return st;
 }
 
 void ot_shards_job_destroy(ot_shards_job *job)
@@ -183,6 +261,7 @@ void ot_shards_job_destroy(ot_shards_job *job)
         return;
     if (job->is_under_way)
         forget_save(job);
+    join_thread(job);
     ot__free(job->copy);
     ot__handle_leave(job);
     ot__free(job);

@@ -26,6 +26,7 @@ typedef struct ot__saving {
     ot__buf *parts;
     ot__save_record *records;
     int64_t n_records;
+    ot__held_files *removed; // gets files of older checkpoints; NULL: nobody does
 } ot__saving;
 
 // The steps, in their order; each is collective but the writing. After a failure there is nothing
@@ -51,6 +52,6 @@ ot_status ot__saving_report(const ot__saving *s, ot__buf *out);
 ot_status ot__saving_publish(ot__saving *s, const ot__buf *reports);
 
 // Removes checkpoints beside `path` that are not kept any more (retain.c).
-void ot__shards_retain(const char *path, int n_kept);
+void ot__shards_retain(const char *path, int n_kept, ot__held_files *removed);
 
 #endif

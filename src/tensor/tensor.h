@@ -133,6 +133,7 @@ struct ot_tensor {
     size_t n_bytes;
     void *data;
     bool owns_data;
+    const ot_layout *layout; // NULL: row-major, as all are but views in ot__session_get_packed()
 };
 // OT_ERR_INVALID for what no tensor has: strings, negative extents, sizes that overflow.
 ot_status ot__tensor_sizes(ot_dtype dtype, const ot_shape *shape, size_t *n_bytes);

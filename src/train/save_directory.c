@@ -34,7 +34,7 @@ static void remove_other_directory(const ot__loop *l)
     (void)ot_shards_open(l->options->checkpoint_dir, &reader);
     ot__file_remove(l->latest_path); // from here on the directory does not count
     if (reader != NULL)
-        (void)ot__directory_remove(ot_shards_reader_path(reader));
+        (void)ot__directory_remove(ot_shards_reader_path(reader), NULL);
     ot_shards_reader_destroy(reader);
 }
 

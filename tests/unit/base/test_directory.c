@@ -32,7 +32,7 @@ static ot_status make(const char *path, const char *text, bool replaces)
     ot_status st = ot__staging_open(&staging, path);
 
     OT_THEN(st, put_text(staging.place, text));
-    OT_THEN(st, ot__staging_publish(&staging, replaces));
+    OT_THEN(st, ot__staging_publish(&staging, replaces, NULL));
     ot__staging_close(&staging);
     return st;
 }
@@ -178,9 +178,9 @@ static void what_is_being_made_is_no_leftover(void **state)
     assert_int_equal(ot__staging_open(&staging, in_folder(state, "a")), OT_OK);
     ot__staging_sweep(*state);
     assert_int_equal(put_text(staging.place, "one"), OT_OK);
-    assert_int_equal(ot__staging_publish(&staging, false), OT_OK);
+    assert_int_equal(ot__staging_publish(&staging, false, NULL), OT_OK);
     ot__staging_close(&staging);
-    assert_true(ot__directory_remove(in_folder(state, "a")));
+    assert_true(ot__directory_remove(in_folder(state, "a"), NULL));
     assert_int_equal(count_entries(*state), 0);
 }
 

@@ -322,6 +322,51 @@ static void the_optimizer_may_change_while_parameters_have_layouts(void **state)
     close_session(&g);
 }
 
+static void assert_same_moments(const fixture *f, const fixture *g)
+{
+    for (size_t k = 0; k < OT_COUNT(names); k++)
+        for (int i = 0; i < 2; i++) {
+            const ot_tensor *a = find(f, names[k])->slots[i], *b = find(g, names[k])->slots[i];
+
+            assert_memory_equal(a->data, b->data, a->n_bytes);
+        }
+}
+
+// A save beside steps copies them as they lie; what is saved is row-major, and of one moment.
+static void a_save_meanwhile_leaves_them_where_they_are(void **state)
+{
+    static const char directory[] = "packing_directory";
+    ot_shards_save_options options = OT_SHARDS_SAVE_OPTIONS_INIT;
+    fixture f, g, h;
+    ot_shards_job *job;
+
+    (void)state;
+    open_session(&f, 0);
+    open_session(&g, 0); // stops where f is saved
+    open_session(&h, 1);
+    need(ot_shards_job_create(&job));
+    options.replaces = 1;
+    for (int k = 0; k < STEPS; k++) {
+        (void)step(f.session, OT_MODE_TRAIN, k, 4);
+        update(f.session);
+        (void)step(g.session, OT_MODE_TRAIN, k, 4);
+        update(g.session);
+        need(ot_session_save_shards_async(f.session, job, directory, &options));
+        assert_int_equal(find(&f, "w")->layout != NULL, HAS_LAYOUTS);
+    }
+    (void)step(f.session, OT_MODE_TRAIN, STEPS, 4);
+    update(f.session);
+    need(ot_shards_job_wait(job));
+    ot_shards_job_destroy(job);
+    need(ot_session_load_shards(h.session, directory));
+    assert_same_parameters(&h, &g);
+    assert_same_moments(&h, &g);
+    assert_true(ot__directory_remove(directory, NULL));
+    close_session(&f);
+    close_session(&g);
+    close_session(&h);
+}
+
 static void gradients_that_are_set_are_row_major(void **state)
 {
     const int64_t n_weights = 16 * 3 * 3 * 3;
@@ -486,6 +531,7 @@ int main(void)
         cmocka_unit_test(looking_changes_nothing),
         cmocka_unit_test(flat_vectors_are_row_major),
         cmocka_unit_test(the_optimizer_may_change_while_parameters_have_layouts),
+        cmocka_unit_test(a_save_meanwhile_leaves_them_where_they_are),
         cmocka_unit_test(gradients_that_are_set_are_row_major),
         cmocka_unit_test(a_saved_checkpoint_has_what_the_session_has),
         cmocka_unit_test(an_exported_model_has_row_major_parameters),
