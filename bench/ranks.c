@@ -105,6 +105,7 @@ static void train(const problem *p, int n_steps)
     ot_trainer *trainer;
     ot_comm *comm;
     training t;
+    size_t own = 0; // inputs, which are the program's
     double sent;
     bool speaks;
 
@@ -133,12 +134,14 @@ static void train(const problem *p, int n_steps)
     must(ot_trainer_memory(
         trainer, (const ot_shape[]){*ot_tensor_shape(t.inputs[0]), *ot_tensor_shape(t.inputs[1])},
         N_INPUTS, &memory));
+    for (int i = 0; i < N_INPUTS; i++)
+        own += ot_tensor_bytes(t.inputs[i]);
     if (speaks)
         printf("], \"elements\": %" PRId64 ", \"sent\": %.1f, \"held\": %zu, \"plan\": %zu, "
                "\"staging\": %zu, \"structure\": %zu, \"most\": %zu}\n",
-               count_trained(t.session), sent / ot_comm_world_size(comm), atomic_load(&now_held),
-               ot_session_plan_bytes(t.session), memory.staging, memory.structure,
-               atomic_load(&most_held));
+               count_trained(t.session), sent / ot_comm_world_size(comm),
+               atomic_load(&now_held) - own, ot_session_plan_bytes(t.session), memory.staging,
+               memory.structure, atomic_load(&most_held) - own);
     ot_tensor_destroy(loss);
     ot_trainer_destroy(trainer);
     drop_training(&t);

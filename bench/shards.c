@@ -208,7 +208,7 @@ static double time_save(bytes *b, bool is_started_only)
     ot_shards_save_options options = OT_SHARDS_SAVE_OPTIONS_INIT;
     double began, took;
 
-    (void)ot__directory_remove(b->path); // so that all write into nothing
+    (void)ot__directory_remove(b->path, NULL); // so that all write into nothing
     began = ot__clock_seconds();
     if (is_started_only)
         must(ot_shards_job_start(b->job, NULL, b->path, &b->item, 1, &options));
@@ -283,7 +283,7 @@ static void time_bytes(const char *folder, int64_t mib)
                b.seconds[what][0] * 1e3);
     }
     ot_shards_job_destroy(b.job);
-    (void)ot__directory_remove(b.path);
+    (void)ot__directory_remove(b.path, NULL);
     ot__file_remove(b.plain);
 }
 
