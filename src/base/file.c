@@ -14,6 +14,7 @@ enum {
     LINKS_MAX = 40,      // symbolic links followed, as many as the kernel does
     NAMES_MAX = 1000,    // names tried for the temporary file
     WRITE_MAX = 1 << 30, // bytes per call; Linux takes no more than 2 GiB
+    BEGIN_MAX = 8 << 20, // bytes written whose synchronisation does not begin
 };
 
 struct ot__file_writer {
@@ -23,7 +24,8 @@ struct ot__file_writer {
     bool is_new;    // nothing may stand at the path
     char *path, *folder;
     char *temporary; // NULL: written in place (standard output, devices, pipes) or already renamed
-    int n_others;    // writers of the same file that there were when it took its place
+    int64_t n_written, n_begun; // bytes; of them, whose synchronisation has begun
+    int n_others;               // writers of the same file that there were when it took its place
 };
 
 // *out: the file that `path` leads to through symbolic links; it need not exist. Links stay what
@@ -234,6 +236,11 @@ ot_status ot__file_writer_write(ot__file_writer *w, const void *bytes, size_t n_
         }
         next += n;
         n_bytes -= (size_t)n;
+        w->n_written += n;
+        if (w->n_written - w->n_begun >= BEGIN_MAX) { // so that little is left when all is written
+            ot__begin_sync(w->fd, w->n_begun, w->n_written - w->n_begun);
+            w->n_begun = w->n_written;
+        }
     }
     return OT_OK;
 }

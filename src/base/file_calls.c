@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#define _GNU_SOURCE // syscall()
+#define _GNU_SOURCE // syscall(), sync_file_range()
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -155,6 +155,15 @@ int ot__call_sync(int fd)
 }
 
 // When interrupted nothing was lost.
+void ot__begin_sync(int fd, int64_t at, int64_t n_bytes)
+{
+#ifdef SYNC_FILE_RANGE_WRITE
+    (void)sync_file_range(fd, at, n_bytes, SYNC_FILE_RANGE_WRITE);
+#else
+    (void)fd, (void)at, (void)n_bytes;
+#endif
+}
+
 int ot__call_close(int fd)
 {
     int result = close(fd);

@@ -13,6 +13,9 @@ int ot__call_open(const char *path, int flags, mode_t mode);
 int ot__call_chmod(int fd, mode_t mode);
 ssize_t ot__call_write(int fd, const void *bytes, size_t n_bytes);
 int ot__call_sync(int fd);
+// What was written there is on its way, where the system can be told so; nothing is promised, and
+// tests do not count it.
+void ot__begin_sync(int fd, int64_t at, int64_t n_bytes);
 int ot__call_close(int fd); // the descriptor is gone, whatever it answers
 int ot__call_rename(const char *from, const char *to);
 int ot__call_link(const char *from, const char *to);
