@@ -250,27 +250,32 @@ static ot_status make_state(ot__state_call *call, ot_status st, ot_dict **out)
     return OT_HAND_OUT(st, out, dict, ot_dict_destroy);
 }
 
-ot_status ot__session_get_shards(ot_session *session, unsigned sections,
-                                 const ot_state_dict_options *options, const ot__state_owner *owner,
-                                 ot_dict **out)
+static ot_status get_sections(ot_session *session, unsigned sections,
+                              const ot_state_dict_options *options, const ot__state_owner *owner,
+                              bool keeps_layouts, ot_dict **out)
 {
     ot__state_call call = {0};
     const ot_status st = ot__state_begin(&call, "get_shards", session, sections, options, false);
 
     call.owner = owner;
+    call.keeps_layouts = keeps_layouts;
     return make_state(&call, st, out);
+}
+
+ot_status ot__session_get_shards(ot_session *session, unsigned sections,
+                                 const ot_state_dict_options *options, const ot__state_owner *owner,
+                                 ot_dict **out)
+{
+    return get_sections(session, sections, options, owner, false, out);
 }
 
 ot_status ot__session_get_packed(ot_session *session, unsigned sections,
                                  const ot_state_dict_options *options, const ot__state_owner *owner,
                                  ot_dict **out)
 {
-    ot__state_call call = {0};
-    const ot_status st = ot__state_begin(&call, "get_shards", session, sections, options, false);
+    const bool are_views = options->copy == 0 && !ot__session_is_cut(session);
 
-    call.owner = owner;
-    call.keeps_layouts = !ot__session_is_cut(session) && call.options.copy == 0;
-    return make_state(&call, st, out);
+    return get_sections(session, sections, options, owner, are_views, out);
 }
 
 ot_status ot__session_get_shown(ot_session *session, const ot_state_dict_options *options,

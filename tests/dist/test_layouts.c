@@ -169,20 +169,12 @@ typedef struct change {
 // AdamW with another attribute.
 static ot_artifacts *make_other(const ot_model *model)
 {
-    const ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
     const ot_hyper hyper = {"epsilon", 1e-5};
-    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
     ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
-    ot_artifacts *artifacts;
 
     optimizer.hyper = &hyper;
     optimizer.n_hyper = 1;
-    options.losses = &loss;
-    options.n_losses = 1;
-    options.optimizer = &optimizer;
-    if (ot_artifacts_generate(model, &options, &artifacts) != OT_OK)
-        fail_msg("%s", ot_error_message());
-    return artifacts;
+    return make_artifacts_with(model, &optimizer);
 }
 
 static void must_refuse(ot_session *session, const ot_model *optimizer, ot_status status,

@@ -50,23 +50,30 @@ static const struct {
 };
 
 // By the main thread.
-static inline ot_artifacts *make_artifacts(const ot_model *model, int kind)
+static inline ot_artifacts *make_artifacts_with(const ot_model *model,
+                                                const ot_optimizer_options *optimizer)
 {
     const ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
     ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
-    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
     ot_artifacts *artifacts;
+
+    options.losses = &loss;
+    options.n_losses = 1;
+    options.optimizer = optimizer;
+    if (ot_artifacts_generate(model, &options, &artifacts) != OT_OK)
+        fail_msg("%s", ot_error_message());
+    return artifacts;
+}
+
+static inline ot_artifacts *make_artifacts(const ot_model *model, int kind)
+{
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
 
     optimizer.name = kinds[kind].optimizer;
     optimizer.max_norm = kinds[kind].max_norm;
     optimizer.hyper = kinds[kind].hyper;
     optimizer.n_hyper = kinds[kind].n_hyper;
-    options.losses = &loss;
-    options.n_losses = 1;
-    options.optimizer = &optimizer;
-    if (ot_artifacts_generate(model, &options, &artifacts) != OT_OK)
-        fail_msg("%s", ot_error_message());
-    return artifacts;
+    return make_artifacts_with(model, &optimizer);
 }
 
 // Rows [first, first + rows) of input i of a micro-batch, as generate.py makes them.
