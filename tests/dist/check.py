@@ -7,7 +7,7 @@ usage: check.py BUILD [--ranks 1,2,4]     (needs torch and onnx; BUILD has dist_
 Small models are exported and trained 10 updates on both sides, with 1, 2 and 4 processes and 1 and 3 micro-batches to an
 update; in a third round the last update has one micro-batch instead of three, of fewer rows, which the processes share as
 they come. The parameters differ from those of DDP and of FSDP2 by at most ten times what DDP in f32 differs from DDP in
-f64, by Euclidean norms, tensor by tensor; for zero 0 and 1.
+f64, by Euclidean norms, tensor by tensor; for zero 0 to 3.
 """
 import argparse
 import os

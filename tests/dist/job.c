@@ -81,12 +81,14 @@ static void train(char **argv, ot_session *session)
     ot_dataset_destroy(data);
 }
 
-static void save(ot_session *session, const char *path)
+// All ranks export, for with zero 3 it takes the parts of all; rank 0 saves.
+static void save(ot_session *session, bool is_first, const char *path)
 {
     ot_model *model;
 
     MUST(ot_session_export(session, NULL, 0, &model));
-    MUST(ot_model_save(model, path, NULL));
+    if (is_first)
+        MUST(ot_model_save(model, path, NULL));
     ot_model_destroy(model);
 }
 
@@ -110,8 +112,7 @@ int main(int argc, char **argv)
     MUST(ot_session_create_from_artifacts(artifacts, &how, &session));
     MUST(ot_session_set_learning_rate(session, strtod(argv[RATE], NULL)));
     train(argv, session);
-    if (ot_comm_rank(comm) == 0)
-        save(session, argv[OUT]);
+    save(session, ot_comm_rank(comm) == 0, argv[OUT]);
     MUST(ot_comm_barrier(comm));
     ot_session_destroy(session);
     ot_artifacts_destroy(artifacts);
