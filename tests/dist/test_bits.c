@@ -218,7 +218,8 @@ static void train_recorded(void **state)
         train_and_compare(&r, 1, 1, 0, &expected);
         for (size_t n = 0; n < OT_COUNT(counts); n++)
             for (size_t z = 0; z < OT_COUNT(zero_stages); z++)
-                if (r.kind == KIND_ADAM || z == (n + 1) % OT_COUNT(zero_stages))
+                if ((r.kind == KIND_ADAM && !is_left_out(n + z)) ||
+                    z == (n + 1) % OT_COUNT(zero_stages))
                     train_and_compare(&r, counts[n], 1, zero_stages[z], &expected);
         free(expected);
     }

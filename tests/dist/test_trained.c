@@ -152,6 +152,8 @@ static void train_model(int m)
                     r.zero = zero_stages[z];
                     if (r.n_ranks == 1 && r.zero > 0)
                         continue; // there is nothing to cut
+                    if (is_left_out(n + z + (size_t)r.kind + (size_t)r.accumulation / 2))
+                        continue;
                     train_and_compare(&r, model, recorded);
                 }
         }
