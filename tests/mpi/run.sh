@@ -23,7 +23,7 @@ fail() {
 
 # says N TEXT: so often. Launchers may put what two processes say into one line.
 says() {
-    [ "$(cat "$work/out" "$work/err" | grep -oF "$2" | wc -l)" -eq "$1" ] || fail "'$2' is not said $1 times"
+    [ "$(cat "$work/out" "$work/err" | grep -aoF "$2" | wc -l)" -eq "$1" ] || fail "'$2' is not said $1 times"
 }
 
 ends_well() {
