@@ -66,7 +66,7 @@ void ot__reduce_cut_lanes(const ot__reduce *r, ot__slot *s)
     size_t staging, requests;
 
     s->memory = all->memory[all->n_taken++];
-    for (int i = 0; i < OT_LANES; i++) {
+    for (int i = 0; i < OT_LANES && s->memory != NULL; i++) { // of one rank alone there is none
         char *at = (char *)s->memory + (size_t)i * lane_bytes(r, &staging, &requests);
 
         s->lanes[i].staging = at;
