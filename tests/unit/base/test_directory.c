@@ -41,7 +41,7 @@ static ot_status make(const char *path, const char *text, bool replaces)
 static const char *text_in(const char *folder)
 {
     static char text[16];
-    char path[PATH_LENGTH_MAX];
+    char path[PATH_LENGTH_MAX + sizeof "/text"];
     FILE *in;
 
     snprintf(path, sizeof path, "%s/text", folder);

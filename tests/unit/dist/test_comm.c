@@ -431,8 +431,10 @@ static void exchange_much(ot_comm *comm, void *context)
     sent.n = received.n = 0;
     RANK_MUST(ot__comm_exchange(comm, OT_TAG_GATHER, 1, &first_sent, n_sent, 1, &first_received,
                                 n_received, "a test"));
-    RANK_CHECK(sent.n == 3 && sent.next == &first_sent + n_sent, "%d pieces are sent", sent.n);
-    RANK_CHECK(received.n == 5 && received.next == &first_received + n_received,
+    RANK_CHECK(sent.n == 3 && (uintptr_t)sent.next == (uintptr_t)&first_sent + n_sent,
+               "%d pieces are sent", sent.n);
+    RANK_CHECK(received.n == 5 &&
+                   (uintptr_t)received.next == (uintptr_t)&first_received + n_received,
                "%d pieces are received", received.n);
 }
 

@@ -120,7 +120,7 @@ static void a_state_that_is_cut_goes_on_with_any_other_number_of_ranks(void **st
 {
     static const int counts[][2] = {{2, 4}, {4, 1}, {1, 2}, {4, 2}};
     static const int zeros[][2] = {{0, 1}, {1, 1}, {1, 0}, {2, 3}, {3, 2}, {3, 0}};
-    void *folder;
+    void *folder = NULL;
     int k = 0;
 
     (void)state;
