@@ -6,7 +6,8 @@
 sums     agreement, and sums from 16 KiB to 32 MiB beside MPI_Allreduce of the same MPI, in turn: medians and the least, in
          microseconds, of the slowest rank; the ratio is that of throughputs, so that above 1 ours is faster; --rounds of each
 train    steps of --ranks processes with a thread each, which are bound to a core, and of one process with as many threads, on
-         the same batch; PyTorch's DDP over gloo likewise, if --python has torch; --repeats processes of each, in turn
+         the same batch; as many processes with a rank's rows that know nothing of each other (no sums); PyTorch's DDP over gloo
+         likewise, if --python has torch; --repeats processes of each, in turn
 state    bytes that a rank sends for an update against (D - 1) / D x (2, 2, A + 1, 3 A) x 4 of an element, and what it keeps, less the
          plan, others' contributions to sums and graphs, against 16, 8 + 8 / D, 4 + 12 / D or 16 / D bytes of an element, by zero
          and micro-batches
@@ -34,6 +35,7 @@ from run import model_files, processor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.join(os.path.dirname(HERE), "build", "release")
+APART = "no sums"  # processes that know nothing of each other: what any sum would be added to
 PARTS = ["sums", "train", "state", "overlap", "saves"]
 TITLES = {"sums": "Sums over processes", "train": "Training over processes", "state": "What processes send and keep",
           "overlap": "Sums that the backward pass hides", "saves": "Steps while a checkpoint is written"}
@@ -93,23 +95,36 @@ def sums(options, mpis):
 # ---- training ----
 
 
-def train_command(path, name, threads, steps, accumulation=1, zero=0):
+def train_command(path, name, threads, steps, accumulation=1, zero=0, ranks=1):
+    """With ranks: of a process that trains by itself on the rows of one of as many."""
     p = models.problem(name)
-    return [program("bench_ranks"), "train", path, threads, steps, p.rows, p.class_axis, p.vocabulary, accumulation, zero]
+    return [program("bench_ranks"), "train", path, threads, steps, p.rows // ranks, p.class_axis, p.vocabulary, accumulation, zero]
+
+
+def run_at_once(who, commands, **environment):
+    """The JSON object that each of the commands has printed, all of which run at the same time; without those that have none."""
+    environment = dict(os.environ, **environment)
+    running = [subprocess.Popen(c, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for c in commands]
+    outcomes = [p.communicate() for p in running]
+    for p, (_, messages) in zip(running, outcomes):
+        if p.returncode != 0:
+            sys.exit(f"bench: {who}: {(messages.strip().splitlines() or ['no message'])[-1]}")
+    return [json.loads(printed.splitlines()[-1]) for printed, _ in outcomes if printed]
+
+
+def run_apart(path, name, steps, ranks):
+    """Processes that know nothing of each other, each on its core and with the rows that a rank has."""
+    cores = sorted(os.sched_getaffinity(0))
+    commands = [["taskset", "-c", str(cores[rank]), *map(str, train_command(path, name, 1, steps, ranks=ranks))] for rank in range(ranks)]
+    return run_at_once(f"{name}, apart", commands, OMP_NUM_THREADS="1")
 
 
 def run_ddp(python, name, threads, steps, ranks):
-    """All ranks; they choose their cores."""
+    """All ranks, of which the first prints; they choose their cores."""
     with tempfile.TemporaryDirectory() as folder:
         commands = [[python, os.path.join(HERE, "step_ddp.py"), name, *map(str, (threads, steps, ranks, rank)), os.path.join(folder, "meet")]
                     for rank in range(ranks)]
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
-        running = [subprocess.Popen(c, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for c in commands]
-        outcomes = [p.communicate() for p in running]
-        for p, (_, messages) in zip(running, outcomes):
-            if p.returncode != 0:
-                sys.exit(f"bench: DDP, {name}: {(messages.strip().splitlines() or ['no message'])[-1]}")
-    return json.loads(outcomes[0][0].splitlines()[-1])
+        return run_at_once(f"DDP, {name}", commands, OMP_NUM_THREADS=str(threads))[0]
 
 
 def train_row(name, who, runs, warm_up):
@@ -125,15 +140,17 @@ def train(options, mpis):
     for name in options.models:
         p = models.problem(name)
         steps, path = p.steps + p.warm_up, options.paths[name]
-        runs = {who: ([], []) for who in [*mpis, *(["DDP"] if options.python else [])]}
+        runs = {who: ([], []) for who in [*mpis, APART, *(["DDP"] if options.python else [])]}
         for _ in range(options.repeats):
             for who, (alone, together) in runs.items():
                 if who == "DDP":
                     alone.append(run_ddp(options.python, name, options.ranks, steps, 1))
                     together.append(run_ddp(options.python, name, 1, steps, options.ranks))
+                    continue
+                alone += run_program(list(map(str, train_command(path, name, options.ranks, steps))), OMP_NUM_THREADS=str(options.ranks))
+                if who == APART:
+                    together += run_apart(path, name, steps, options.ranks)
                 else:
-                    command = list(map(str, train_command(path, name, options.ranks, steps)))
-                    alone += run_program(command, OMP_NUM_THREADS=str(options.ranks))
                     together += run_job(who, options.ranks, train_command(path, name, 1, steps))
         for who, found in runs.items():
             yield train_row(name, who if who == "DDP" else f"onnxtrain, {who}", found, p.warm_up)
