@@ -157,8 +157,10 @@ typedef struct ot_update_info {
     }
 /**
  * Update the parameters from the gradients of so many train steps, by their mean: the optimizer
- * divides them. They stay as they are, but where the optimizer model has no input
- * `gradient_divisor`: then the parameters' gradients are divided before.
+ * divides them as it reads them. The gradients stay as they are, but where the optimizer model
+ * clips them in place, which divides them too, and where it cannot divide them: has no input
+ * `gradient_divisor`, and gives them to another operator than AdamWOptimizer, SGDOptimizerV2 or
+ * InplaceClipGradNorm, or to several. Then they are divided before.
  *
  * @param info NULL, or receives what happened
  * @return OT_ERR_INVALID for less than one train step; OT_ERR_STATE without an optimizer model, and

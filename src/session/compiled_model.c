@@ -2,21 +2,37 @@
 // A program: one model, prepared once, and what is made of it.
 #include "session/session_internal.h"
 
-static ot_status prepare_compiled(ot__compiled_model *program)
+// Whoever else has it sees it as it is.
+static ot_status unshare_model(ot__compiled_model *program)
 {
     ot_model *copy;
+
+    if (!program->model->is_final)
+        return OT_OK;
+    OT_TRY(ot__model_clone(program->model, &copy));
+    ot_model_destroy(program->model);
+    program->model = copy;
+    return OT_OK;
+}
+
+static ot_status prepare_compiled(ot__compiled_model *program)
+{
     ot_status st;
 
     if (program->model->is_prepared && program->model->is_final)
         return OT_OK;
-    if (program->model->is_final) { // whoever else has it sees it as it is
-        OT_TRY(ot__model_clone(program->model, &copy));
-        ot_model_destroy(program->model);
-        program->model = copy;
-    }
+    OT_TRY(unshare_model(program));
     OT_TRY(ot__model_align_constants(program->model));
     st = ot__pass_prepare(program->model);
     return st == OT_OK || program->what == NULL ? st : ot__error_prefix(st, "%s", program->what);
+}
+
+static ot_status change_compiled(ot__compiled_model *program)
+{
+    if (program->change == NULL)
+        return OT_OK;
+    OT_TRY(unshare_model(program));
+    return program->change(program->model);
 }
 
 static ot_status make_lists(ot__compiled_model *program)
@@ -35,21 +51,13 @@ static ot_status make_lists(ot__compiled_model *program)
     return OT_OK;
 }
 
-ot_status ot__compiled_model_create(ot__compiled_model *program, const char *what, ot_model *model)
+ot_status ot__compiled_model_create(ot__compiled_model *program, const char *what, ot_model *model,
+                                    ot__model_change *change)
 {
-    *program = (ot__compiled_model){.what = what, .model = model};
+    *program = (ot__compiled_model){.what = what, .model = model, .change = change};
     OT_TRY(prepare_compiled(program));
+    OT_TRY(change_compiled(program));
     return make_lists(program);
-}
-
-ot_status ot__compiled_model_sync_norms(ot__compiled_model *program)
-{
-    ot_model *copy;
-
-    OT_TRY(ot__model_clone(program->model, &copy)); // others may have it, too
-    ot_model_destroy(program->model);
-    program->model = copy;
-    return ot__fuse_sync_norm(copy);
 }
 
 static void given_deinit(ot__given *given)

@@ -240,7 +240,7 @@ static ot_status export_model(const ot_model *eval, const ot_checkpoint *checkpo
         return ot__error(OT_ERR_STATE, "the checkpoint is nominal: its parameters have no values");
     OT_TRY(ot__ckpt_check_whole(checkpoint, checkpoint->shows_averages));
     OT_TRY(ot__model_acquire(eval, &model));
-    st = ot__compiled_model_create(&program, "eval model", model);
+    st = ot__compiled_model_create(&program, "eval model", model, NULL);
     OT_THEN(st, ot__compiled_model_sort(&program, checkpoint));
     OT_THEN(st, check_is_of_model(&program, checkpoint));
     OT_THEN(st, export_from(&from, output_names, n_outputs, by_reference, out));

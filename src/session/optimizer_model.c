@@ -18,9 +18,9 @@ static const struct {
 } role_rows[OT_ROLE_END] = {
     [OT_ROLE_LEARNING_RATE] = {"learning_rate", OT_F32},
     [OT_ROLE_STEP] = {"step", OT_I64},
-    [OT_ROLE_DIVISOR] = {"gradient_divisor", OT_F32},
+    [OT_ROLE_DIVISOR] = {OT_INPUT_DIVISOR, OT_F32},
     [OT_ROLE_PARAMETERS] = {"params", OT_DTYPE_UNDEFINED},
-    [OT_ROLE_GRADIENTS] = {"gradients", OT_DTYPE_UNDEFINED},
+    [OT_ROLE_GRADIENTS] = {OT_INPUT_GRADIENTS, OT_DTYPE_UNDEFINED},
     [OT_ROLE_SLOT + OT_SLOT_MOMENT1] = {"first_order_moments", OT_DTYPE_UNDEFINED},
     [OT_ROLE_SLOT + OT_SLOT_MOMENT2] = {"second_order_moments", OT_DTYPE_UNDEFINED},
     [OT_ROLE_SLOT + OT_SLOT_AVERAGE] = {"averages", OT_DTYPE_UNDEFINED},
@@ -57,9 +57,8 @@ static ot__input_role role_of(const ot_value *value)
     return OT_ROLE_END;
 }
 
-static ot_status sort_optimizer_inputs(ot__optimizer *o)
+static ot_status check_optimizer_inputs(const ot_graph *g)
 {
-    const ot_graph *g = o->program.model->graph;
     bool has[OT_ROLE_END + 1] = {false};
 
     for (int i = 0; i < g->n_inputs; i++) {
@@ -68,15 +67,31 @@ static ot_status sort_optimizer_inputs(ot__optimizer *o)
         if (role == OT_ROLE_END || !has_input_type(g->inputs[i], role))
             return wrong_inputs(g);
         has[role] = true;
-        o->program.inputs[i].role = role;
+    }
+    if (!has[OT_ROLE_LEARNING_RATE] || !has[OT_ROLE_PARAMETERS] || !has[OT_ROLE_GRADIENTS] ||
+        (has[OT_ROLE_SLOT + OT_SLOT_MOMENT2] && !has[OT_ROLE_SLOT + OT_SLOT_MOMENT1]))
+        return wrong_inputs(g);
+    return OT_OK;
+}
+
+static ot_status check_and_take_divisor(ot_model *model)
+{
+    OT_TRY(check_optimizer_inputs(model->graph));
+    return ot__optimizer_take_divisor(model);
+}
+
+static void sort_optimizer_inputs(ot__optimizer *o)
+{
+    const ot_graph *g = o->program.model->graph;
+    bool has[OT_ROLE_END] = {false};
+
+    for (int i = 0; i < g->n_inputs; i++) {
+        o->program.inputs[i].role = role_of(g->inputs[i]);
+        has[o->program.inputs[i].role] = true;
     }
     for (int k = 0; k < OT_SLOTS; k++)
         o->has_slot[k] = has[OT_ROLE_SLOT + k];
     o->takes_divisor = has[OT_ROLE_DIVISOR];
-    if (!has[OT_ROLE_LEARNING_RATE] || !has[OT_ROLE_PARAMETERS] || !has[OT_ROLE_GRADIENTS] ||
-        (o->has_slot[OT_SLOT_MOMENT2] && !o->has_slot[OT_SLOT_MOMENT1]))
-        return wrong_inputs(g);
-    return OT_OK;
 }
 
 // -1: the model has none.
@@ -116,6 +131,22 @@ static ot_status find_rule(ot__optimizer *o)
         return OT_OK;
     return ot__error(OT_ERR_INVALID, "optimizer model: none of its %d nodes updates the parameters",
                      g->n_nodes);
+}
+
+// Clipping does.
+static bool changes_gradients(const ot__optimizer *o)
+{
+    const ot_graph *g = o->program.model->graph;
+
+    for (int i = 0; i < g->n_nodes; i++)
+        for (int k = 0; k < g->nodes[i]->n_inputs; k++) {
+            const ot_value *x = g->nodes[i]->inputs[k];
+
+            if (x != NULL && x->is_input && role_of(x) == OT_ROLE_GRADIENTS &&
+                (ot__op_input_port(g->nodes[i]->op, k)->flags & OT_PORT_STATE) != 0)
+                return true;
+        }
+    return false;
 }
 
 static const char *find_moments_user(const ot__optimizer *o)
@@ -326,9 +357,11 @@ static ot_status create(ot_session *session, ot_model *model)
 {
     ot__optimizer *o = &session->optimizer;
 
-    OT_TRY(ot__compiled_model_create(&o->program, "optimizer model", model));
-    OT_TRY(sort_optimizer_inputs(o));
+    OT_TRY(
+        ot__compiled_model_create(&o->program, "optimizer model", model, check_and_take_divisor));
+    sort_optimizer_inputs(o);
     OT_TRY(find_rule(o));
+    o->keeps_gradients = o->takes_divisor && !changes_gradients(o);
     o->moments_of = find_moments_user(o);
     for (int k = 0; k < OT_SLOTS; k++)
         o->uses_slot[k] =

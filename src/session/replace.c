@@ -61,7 +61,7 @@ static ot_status make_replacement(const ot_session *session, const ot__compiled_
     ot_model *own;
 
     OT_TRY(ot__model_acquire(model, &own));
-    OT_TRY(ot__compiled_model_create(program, old->what, own));
+    OT_TRY(ot__compiled_model_create(program, old->what, own, old->change));
     program->narrow = old->narrow;
     program->may_recompute = old->may_recompute;
     program->recompute = old->recompute;

@@ -24,7 +24,7 @@ static ot_status build_runner(ot_runner *runner, const ot_model *given,
     OT_TRY(ot__session_options_take(options, &runner->options, &runner->plan_options));
     runner->plan_options.borrow_block = false;
     OT_TRY(ot__model_acquire(given, &model));
-    OT_TRY(ot__compiled_model_create(&runner->program, NULL, model));
+    OT_TRY(ot__compiled_model_create(&runner->program, NULL, model, NULL));
     runner->program.narrow = ot__session_narrow(&runner->options);
     return ot__compiled_model_sort_by_hand(&runner->program);
 }

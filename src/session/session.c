@@ -201,10 +201,11 @@ static ot_model *take_artifacts(ot_model **model)
 static ot_status make_program(ot_session *session, ot__compiled_model *program, const char *what,
                               ot_model *model)
 {
-    OT_TRY(ot__compiled_model_create(program, what, model));
+    const bool syncs =
+        program == &session->training && session->syncs_norms && session->ranks != NULL;
+
+    OT_TRY(ot__compiled_model_create(program, what, model, syncs ? ot__fuse_sync_norm : NULL));
     program->narrow = ot__session_narrow(&session->options);
-    if (program == &session->training && session->syncs_norms && session->ranks != NULL)
-        OT_TRY(ot__compiled_model_sync_norms(program));
     return ot__compiled_model_sort(program, session->checkpoint);
 }
 

@@ -57,10 +57,14 @@ typedef struct ot__cached_plan {
 
 // The one holder of a compiled model: the prepared graph, what its inputs stand for, plans by
 // shapes. Training, evaluation, the optimizer and runners have one each.
+// What a session makes of a model that is prepared.
+typedef ot_status ot__model_change(ot_model *model);
+
 typedef struct ot__compiled_model {
-    const char *what; // "training model", for messages
-    ot_model *model;  // prepared, perhaps shared: it does not change any more
-    ot__arena *arena; // of the lists
+    const char *what;         // "training model", for messages
+    ot_model *model;          // prepared, perhaps shared: it does not change any more
+    ot__model_change *change; // that has been made to it; NULL: none
+    ot__arena *arena;         // of the lists
     ot__input *inputs;
     int n_inputs;
     ot_dtype narrow;                 // of plans in mixed precision; else OT_DTYPE_UNDEFINED
@@ -143,6 +147,10 @@ typedef struct ot__slices {
     int n_sets, n_waiting;
 } ot__slices;
 
+// Inputs of an optimizer model.
+#define OT_INPUT_GRADIENTS "gradients"
+#define OT_INPUT_DIVISOR "gradient_divisor"
+
 typedef struct ot__optimizer {
     ot__compiled_model program; // program.model NULL: no optimizer
     ot__plan *plan;             // of the program; NULL before the parameters have values
@@ -161,6 +169,7 @@ typedef struct ot__optimizer {
     bool counts_each; // it takes a number for each parameter
     float divisor;    // of the gradients
     bool takes_divisor;
+    bool keeps_gradients; // as steps leave them; else an update divides them, and may clip them
     int i_norm, i_finite; // outputs; -1: there is none
 } ot__optimizer;
 
@@ -273,11 +282,10 @@ void ot__packing_enter(ot_session *session);        // before anything computes 
 void ot__packing_leave(ot_session *session);        // all row-major, for good
 ot_status ot__packing_give_up(ot_session *session); // and plans are made anew
 
-// compiled_model.c: takes `model` over, also on failure, and prepares it unless it is. What comes
-// after a failure is ot__compiled_model_deinit in any case.
-ot_status ot__compiled_model_create(ot__compiled_model *program, const char *what, ot_model *model);
-// Before the next: batch normalisations take the statistics of the batches of all ranks.
-ot_status ot__compiled_model_sync_norms(ot__compiled_model *program);
+// compiled_model.c: takes `model` over, also on failure, prepares it unless it is, and changes it.
+// What comes after a failure is ot__compiled_model_deinit in any case.
+ot_status ot__compiled_model_create(ot__compiled_model *program, const char *what, ot_model *model,
+                                    ot__model_change *change);
 // program_inputs.c: the roles of the training or eval model's inputs and outputs; of any model's
 // inputs. There is room for the roles of all inputs, which are 0 before.
 ot_status ot__compiled_model_sort(ot__compiled_model *program, const ot_checkpoint *checkpoint);
@@ -328,6 +336,8 @@ ot_status ot__plan_budget(const ot_session *session, size_t n_bytes, ot__plan_op
 // optimizer_model.c: takes `model` over, also on failure.
 ot_status ot__optimizer_create(ot_session *session, ot_model *model);
 void ot__optimizer_deinit(ot__optimizer *optimizer);
+// optimizer_divisor.c: a model that has no divisor takes one where its operators can.
+ot_status ot__optimizer_take_divisor(ot_model *model);
 // The slots and the plan, once the parameters have values: at once, or for a nominal checkpoint
 // with the first update.
 ot_status ot__optimizer_ready(ot_session *session);

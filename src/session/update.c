@@ -154,7 +154,7 @@ static ot_status run_update(ot_session *session, double divisor)
 
     if (!o->takes_divisor && fabs(divisor - 1) > 0)
         OT_TRY(ot__session_scale_parameter_gradients(session, 1 / divisor));
-    if (!o->takes_divisor && session->ranks != NULL)
+    if (!o->keeps_gradients && session->ranks != NULL)
         session->ranks->is_mean = true;
     set_numbers(session, o, divisor);
     ot__packing_enter(session); // sums over elements are the same whoever has looked at them

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Norms over several tensors as if they were one: ReduceAllL2 and GradientNorm give it,
-// InplaceClipGradNorm scales all gradients together: g *= min(max_norm / (norm + 1e-6), 1).
+// InplaceClipGradNorm scales all gradients together: g *= min(max_norm / (norm + 1e-6), 1), with
+// the divisor d that sessions add (optimizer_divisor.c): g *= min(max_norm / (norm / d + 1e-6), 1)
+// / d.
 #include "ops/optimizer/optimizer.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { GRADIENTS, DIVISOR }; // ports of GradientNorm
+enum { GRADIENTS, DIVISOR }; // ports of GradientNorm and InplaceClipGradNorm
 static const double norm_epsilon = 1e-6;
 
 static double add_squares(const double *sums, int64_t n)
@@ -41,6 +43,13 @@ static ot_status prepare_norm(ot_prep *p, double max_norm)
         p->reproducible && p->in_first[GRADIENTS + 1] > first && p->in[first]->dtype == OT_F32;
     ot_prep_scratch(p, norm_scratch(pieces, state));
     return OT_OK;
+}
+
+static double divisor_of(const ot_run *r)
+{
+    const int at = r->in_first[DIVISOR]; // behind the sequence
+
+    return at < r->n_in && r->in[at] != NULL ? ot__scalar_f64(r->in[at]) : 1;
 }
 
 // Over all ranks.
@@ -95,6 +104,8 @@ static void clip_norm_infer(ot_infer *c)
 {
     const ot_node *node = ot_infer_node(c);
 
+    if (ot_infer_has(c, DIVISOR) && !ot__infer_one_element(c, DIVISOR))
+        return;
     if (strcmp(ot_attr_string(node, "norm_type"), "fro") != 0)
         ot_infer_fail(c, "norm_type is '%s', expected fro", ot_attr_string(node, "norm_type"));
     else if (!(ot_attr_float(node, "max_norm") > 0.0f))
@@ -110,7 +121,10 @@ static ot_status clip_norm_prepare(ot_prep *p)
 }
 
 static const ot_port clip_norm_in[] = {
-    {"gradients", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32}, {0}};
+    {"gradients", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32},
+    {"gradient_divisor", "f32", OT_PORT_F32 | OT_PORT_OPTIONAL},
+    {0},
+};
 static const ot_port clip_norm_out[] = {
     {"clipped_gradients", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32}, {0}};
 static const ot_attr_spec clip_norm_attrs[] = {

@@ -64,12 +64,16 @@ static ot_status FN(clip_norm_run)(const ot_run *r)
 {
     const ot__pieces *pieces = r->state;
     const norm_state *state = pieces->own;
+    const double divisor = divisor_of(r);
     double sum, factor;
     bool finite;
 
     OT_TRY(FN(all_squares)(r, &FN(ot__ref_updates), &sum, &finite));
-    factor = state->max_norm / (sqrt(sum) + norm_epsilon);
-    if (factor >= 1)
+    factor = state->max_norm / (sqrt(sum) / divisor + norm_epsilon);
+    if (factor >= 1) // not where it is no number
+        factor = 1;
+    factor /= divisor;
+    if (fabs(factor - 1) <= 0)
         return OT_OK;
 #pragma omp parallel for schedule(static) num_threads(r->n_threads)
     for (int64_t i = 0; i < pieces->n_pieces; i++)
@@ -79,8 +83,7 @@ static ot_status FN(clip_norm_run)(const ot_run *r)
 
 static ot_status FN(gradient_norm)(const ot_run *r, const FN(ot__updates) * table)
 {
-    const int at = r->in_first[DIVISOR]; // behind the sequence
-    const double divisor = at < r->n_in && r->in[at] != NULL ? ot__scalar_f64(r->in[at]) : 1;
+    const double divisor = divisor_of(r);
     uint8_t *flag = ot__run_out(r, 1);
     bool finite;
     double sum;

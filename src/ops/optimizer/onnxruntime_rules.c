@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizers of other makers and of files written before, over the update of update.c: those of
-// ONNX Runtime, which artifacts are written with where they suffice, and SGDMomentumOptimizer.
+// ONNX Runtime, which artifacts are written with where they suffice, and SGDMomentumOptimizer. In
+// files those of ONNX Runtime have no gradient_divisor: sessions add it (optimizer_divisor.c).
 #include "ops/optimizer/optimizer.h"
 
 // ---- AdamWOptimizer ----
@@ -21,9 +22,10 @@ static const ot_port adamw_in[] = {
     {"momentums_1", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32},
     {"momentums_2", "T", OT_PORT_SEQUENCE | OT_PORT_STATE | OT_PORT_F32},
     {"update_signal", "bool", OT_PORT_OPTIONAL},
+    {"gradient_divisor", "f32", OT_PORT_F32 | OT_PORT_OPTIONAL},
     {0},
 };
-static const ot__rule_ports adamw_ports = {0, 1, 2, 3, {4, 5}, -1, -1, 6};
+static const ot__rule_ports adamw_ports = {0, 1, 2, 3, {4, 5}, 7, -1, 6};
 static const ot_port adamw_out[] = {{"updated_flag", "bool", 0}, {0}};
 static const ot_attr_spec adamw_attrs[] = {
     OT__FLOAT_IN("alpha", 0.9f, 0, 1),
@@ -73,9 +75,14 @@ const ot_op_def ot__op_adamw_optimizer[] = {
     {                                                                                              \
         "gradients", "T", OT_PORT_SEQUENCE | OT_PORT_F32                                           \
     }
-static const ot_port sgd_v2_in[] = {SGD_IN, {"update_signal", "bool", OT_PORT_OPTIONAL}, {0}};
+static const ot_port sgd_v2_in[] = {
+    SGD_IN,
+    {"update_signal", "bool", OT_PORT_OPTIONAL},
+    {"gradient_divisor", "f32", OT_PORT_F32 | OT_PORT_OPTIONAL},
+    {0},
+};
 static const ot_port sgd_v2_out[] = {{"update_completed", "bool", 0}, {0}};
-static const ot__rule_ports sgd_v2_ports = {0, -1, 1, 2, {-1, -1}, -1, -1, 3};
+static const ot__rule_ports sgd_v2_ports = {0, -1, 1, 2, {-1, -1}, 4, -1, 3};
 static const ot_update_rule sgd_v2 = {.state = "",
                                       .loop = offsetof(ot__updates, sgd),
                                       .ports = &sgd_v2_ports,

@@ -209,7 +209,7 @@ static void assert_default(const char *text, const char *const *expected, int n)
     const char **names;
     int n_names;
 
-    assert_int_equal(ot__compiled_model_create(&program, "eval model", model), OT_OK);
+    assert_int_equal(ot__compiled_model_create(&program, "eval model", model, NULL), OT_OK);
     assert_int_equal(ot__compiled_model_sort(&program, checkpoint), OT_OK);
     if (ot__export_outputs(&program, &names, &n_names) != OT_OK)
         fail_msg("%s", ot_error_message());

@@ -5,7 +5,8 @@
 #include "session_fixture.h"
 
 #define SGD_INPUTS "seq(T[]) params, seq(T[]) gradients"
-#define HEAD "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]>\n"
+#define HEAD                                                                                       \
+    "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1, \"ai.onnxtrain\" : 1]>\n"
 
 static const char divisor_text[] = HEAD
     "sgd (float[1] learning_rate, int64[1] step, float[1] gradient_divisor, " SGD_INPUTS ") => "
@@ -14,6 +15,24 @@ static const char divisor_text[] = HEAD
     "  rate = Div(learning_rate, gradient_divisor)\n"
     "  flag = com.microsoft.SGDOptimizerV2(rate, params, gradients)\n"
     "}\n";
+
+// Two nodes read the gradients: neither can divide them alone.
+static const char two_readers_text[] =
+    HEAD "sgd (float[1] learning_rate, int64[1] step, " SGD_INPUTS
+         ") => (bool[1] flag, double[1] gradient_norm)\n"
+         "{\n"
+         "  gradient_norm = ai.onnxtrain.GradientNorm(gradients)\n"
+         "  flag = com.microsoft.SGDOptimizerV2(learning_rate, params, gradients)\n"
+         "}\n";
+
+// N stands for the bound of the norm.
+#define CLIP_TEXT(bound)                                                                           \
+    HEAD "sgd (float[1] learning_rate, int64[1] step, " SGD_INPUTS ") => (bool[1] flag)\n"         \
+         "{\n"                                                                                     \
+         "  clipped = com.microsoft.InplaceClipGradNorm<max_norm = " bound ">(gradients)\n"        \
+         "  flag = com.microsoft.SGDOptimizerV2(learning_rate, params, clipped)\n"                 \
+         "}\n"
+static const char clip_text[] = CLIP_TEXT("0.0625"), no_clip_text[] = CLIP_TEXT("1.5");
 
 // The rate of the second of three groups.
 static const char groups_text[] =
@@ -89,17 +108,78 @@ static void accumulate(fixture *f, mlp_reference *r)
 
 // ---- the divisor ----
 
+// An update of two micro-batches; the session is left open.
+static void update_by(fixture *f, const char *text, mlp_reference *r)
+{
+    make(f, OT_F64, text);
+    open_session(f);
+    accumulate(f, r);
+    assert_int_equal(ot_session_set_learning_rate(f->session, 0.25), OT_OK);
+    (void)update(f, 2);
+}
+
+static void scale_reference(mlp_reference *r, double factor)
+{
+    for (int i = 0; i < N_ELEMENTS; i++)
+        r->g[i] *= factor;
+}
+
+static double norm_of(const mlp_reference *r)
+{
+    double squares = 0;
+
+    for (int i = 0; i < N_ELEMENTS; i++)
+        squares += r->g[i] * r->g[i];
+    return sqrt(squares);
+}
+
 static void an_update_is_by_the_mean_of_the_micro_batches(void **state)
+{
+    fixture *f = *state;
+    mlp_reference r, sums;
+
+    update_by(f, mlp_sgd_text, &r);
+    sums = r;
+    scale_reference(&sums, 2);
+    assert_tensors(f, sums.g, true, 1e-12);
+    mlp_sgd(&r, 0.25f);
+    assert_tensors(f, r.p, false, 1e-12);
+}
+
+static void gradients_that_two_nodes_read_are_divided_before(void **state)
 {
     fixture *f = *state;
     mlp_reference r;
 
-    make(f, OT_F64, mlp_sgd_text);
-    open_session(f);
-    accumulate(f, &r);
-    assert_int_equal(ot_session_set_learning_rate(f->session, 0.25), OT_OK);
-    (void)update(f, 2);
-    assert_tensors(f, r.g, true, 1e-12); // divided in place: ONNX Runtime's operator cannot
+    update_by(f, two_readers_text, &r);
+    assert_tensors(f, r.g, true, 1e-12);
+    mlp_sgd(&r, 0.25f);
+    assert_tensors(f, r.p, false, 1e-12);
+}
+
+// g *= min(max_norm / (norm + 1e-6), 1), of ONNX Runtime's operator, g the mean.
+static void what_is_clipped_is_the_mean(void **state)
+{
+    fixture *f = *state;
+    mlp_reference r;
+
+    update_by(f, clip_text, &r);
+    assert_true(norm_of(&r) > 0.0625);
+    scale_reference(&r, 0.0625 / (norm_of(&r) + 1e-6));
+    assert_tensors(f, r.g, true, 1e-12);
+    mlp_sgd(&r, 0.25f);
+    assert_tensors(f, r.p, false, 1e-12);
+}
+
+static void the_norm_that_is_not_clipped_is_that_of_the_mean(void **state)
+{
+    fixture *f = *state;
+    mlp_reference r;
+    const double bound = 1.5;
+
+    update_by(f, no_clip_text, &r);
+    assert_true(norm_of(&r) < bound && bound < 2 * norm_of(&r));
+    assert_tensors(f, r.g, true, 1e-12);
     mlp_sgd(&r, 0.25f);
     assert_tensors(f, r.p, false, 1e-12);
 }
@@ -114,11 +194,9 @@ static void a_graph_that_divides_leaves_the_sums_as_they_are(void **state)
     accumulate(f, &r);
     assert_int_equal(ot_session_set_learning_rate(f->session, 0.25), OT_OK);
     (void)update(f, 2);
-    for (int i = 0; i < N_ELEMENTS; i++)
-        r.g[i] *= 2;
+    scale_reference(&r, 2);
     assert_tensors(f, r.g, true, 1e-5);
-    for (int i = 0; i < N_ELEMENTS; i++)
-        r.g[i] /= 2;
+    scale_reference(&r, 0.5);
     mlp_sgd(&r, 0.25f);
     assert_tensors(f, r.p, false, 1e-5);
 }
@@ -311,6 +389,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_update_is_by_the_mean_of_the_micro_batches),
+        TEST(gradients_that_two_nodes_read_are_divided_before),
+        TEST(what_is_clipped_is_the_mean),
+        TEST(the_norm_that_is_not_clipped_is_that_of_the_mean),
         TEST(a_graph_that_divides_leaves_the_sums_as_they_are),
         TEST(an_update_of_no_micro_batches_is_refused),
         TEST(every_group_has_its_rate),
