@@ -296,6 +296,85 @@ static void a_lack_of_memory_on_one_rank_is_that_of_all(void **state)
     ot_model_destroy(model);
 }
 
+// ---- states with other constants ----
+
+// P stands for the exponent, which is no parameter and is built into the graph.
+#define NORM_TEXT(p)                                                                               \
+    "<ir_version: 8, opset_import: [\"\" : 17]>\n"                                                 \
+    "norm (float[N,3] x, float[N] t) => (float[N] y, float loss)\n"                                \
+    "<float[3] w = {0.5, -1, 0.25}, float b = {0.125}, float power = {" p "},\n"                   \
+    " float[3] scale = {1, 2, 0.5}, float[3] bias = {0, 0.5, -0.5}, float[3] mean = {0, 0, 0},\n"  \
+    " float[3] var = {1, 1, 1}>\n"                                                                 \
+    "{\n"                                                                                          \
+    "  n = BatchNormalization(x, scale, bias, mean, var)\n"                                        \
+    "  r = Pow(n, power)\n"                                                                        \
+    "  p = MatMul(r, w)\n"                                                                         \
+    "  y = Add(p, b)\n"                                                                            \
+    "  d = Sub(y, t)\n"                                                                            \
+    "  q = Mul(d, d)\n"                                                                            \
+    "  loss = ReduceMean<keepdims = 0>(q)\n"                                                       \
+    "}\n"
+
+static ot_status make_norm(const char *text, ot_comm *comm, ot_trainer **out)
+{
+    ot_trainer_options options = of_replicas(N_RANKS);
+    ot_optimizer_options optimizer = OT_OPTIMIZER_OPTIONS_INIT;
+    ot_parallel_options parallel = OT_PARALLEL_OPTIONS_INIT;
+    ot_session_options session = OT_SESSION_OPTIONS_INIT;
+    ot_model *model;
+    ot_status st;
+
+    parallel.comm = comm;
+    parallel.sync_batch_norm = 1;
+    session.parallel = &parallel;
+    session.n_threads = 1;
+    options.session = &session;
+    optimizer.name = "SGDOptimizerV2";
+    optimizer.lr = 0.01;
+    OT_TRY(ot_model_load_buffer(text, strlen(text), NULL, &model));
+    st = ot_trainer_create(model, &linear_description, &optimizer, &options, out);
+    ot_model_destroy(model);
+    return st;
+}
+
+static uint64_t values_hash(ot_trainer *trainer)
+{
+    float values[5 * N_IN + 1] = {0};
+
+    RANK_MUST(ot_session_get_parameters(ot_trainer_session(trainer), OT_PARAMETERS_ALL, values,
+                                        OT_COUNT(values)));
+    return ot__id_mix(0, values, sizeof values);
+}
+
+static void take_other_constants(ot_comm *comm, void *context)
+{
+    ot_trainer *from = NULL, *to = NULL;
+    ot_dict *state = NULL;
+
+    (void)context;
+    RANK_MUST(make_norm(NORM_TEXT("2"), comm, &from));
+    RANK_MUST(make_norm(NORM_TEXT("3"), comm, &to));
+    if (from == NULL || to == NULL)
+        return;
+    RANK_MUST(step_of_rank(from, ot_comm_rank(comm)));
+    RANK_MUST(ot_trainer_get_state(from, OT_STATE_ALL, &state));
+    RANK_MUST(ot_trainer_set_state(to, state, OT_STRICTNESS_ALL));
+    for (int i = 0; i < 3; i++) {
+        RANK_MUST(step_of_rank(from, 2 * i + ot_comm_rank(comm)));
+        RANK_MUST(step_of_rank(to, 2 * i + ot_comm_rank(comm)));
+        RANK_CHECK(values_hash(from) == values_hash(to), "step %d leads to other values", i);
+    }
+    ot_dict_destroy(state);
+    ot_trainer_destroy(from);
+    ot_trainer_destroy(to);
+}
+
+static void with_other_constants_norms_are_those_of_all_ranks_still(void **state)
+{
+    (void)state;
+    run_ranks(N_RANKS, take_other_constants, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +382,7 @@ int main(void)
                                         temporary_folder_remove),
         cmocka_unit_test(gradients_of_an_accumulation_are_those_of_one_process),
         cmocka_unit_test(a_lack_of_memory_on_one_rank_is_that_of_all),
+        cmocka_unit_test(with_other_constants_norms_are_those_of_all_ranks_still),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
