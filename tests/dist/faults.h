@@ -45,7 +45,7 @@ static inline void check_alike(ot_status st)
              st == OT_OK ? "" : ot_error_message());
     RANK_MUST(ot_comm_all_gather(own.comm, mine, sizeof mine, all));
     for (int i = 0; i < n; i++)
-        RANK_CHECK(strcmp(all[i], mine) == 0, "'%s', on rank %d '%s'", mine, i, all[i]);
+        RANK_CHECK(strcmp(all[i], mine) == 0, "'%.500s', on rank %d '%.500s'", mine, i, all[i]);
 }
 
 static inline void check_fails(ot_status st, ot_status expected, const char *message)

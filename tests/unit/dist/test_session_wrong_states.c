@@ -183,7 +183,7 @@ static void check_told(ot_comm *comm, const wrong *w, ot_status st, const ot_sha
                    "%s", own);
     RANK_MUST(ot_comm_all_gather(comm, own, sizeof own, all));
     for (int r = 0; r < ot_comm_world_size(comm); r++)
-        RANK_CHECK(strcmp(all[r], own) == 0, "'%s', on rank %d '%s'", own, r, all[r]);
+        RANK_CHECK(strcmp(all[r], own) == 0, "'%.500s', on rank %d '%.500s'", own, r, all[r]);
 }
 
 static ot_dict *whole_state(rank_session *s, ot_comm *comm)
