@@ -371,7 +371,7 @@ static void an_input_is_read_where_it_is_asked_and_not_behind_a_new_end(void **s
 static void what_the_disk_has_lost_is_an_error_before_it_is_looked_at(void **state)
 {
     const char *path = in_folder(state, "data");
-    const size_t size = 3 * (size_t)sysconf(_SC_PAGESIZE);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 3 * page;
     char *bytes = calloc(1, size);
     ot__file_map map;
 
@@ -382,7 +382,9 @@ static void what_the_disk_has_lost_is_an_error_before_it_is_looked_at(void **sta
     assert_int_equal(ot__file_map_check(&map, path), OT_OK);
     assert_int_equal(truncate(path, 1), 0); // reading a lost page ends the process just as well
 #ifdef MADV_POPULATE_READ
-    if (madvise((void *)(uintptr_t)map.data, 1, MADV_POPULATE_READ) == 0)
+    // Older kernels refuse the advice, emulators of other processors take and forget it.
+    if (madvise((void *)(uintptr_t)(map.data + page), page, MADV_POPULATE_READ) != 0 &&
+        errno == EFAULT)
         assert_says(path, ot__file_map_check(&map, path), OT_ERR_IO, "cannot be read");
 #endif
     ot__file_map_close(&map);
