@@ -162,6 +162,11 @@ for i in 1 2 3 4 5; do read -r line <&3; done
 kill -STOP "$(cat pid.1)"
 cat <&3 >/dev/null
 exec 3<&-
+i=0
+while ! cat out err | grep -qaF "silent for" && [ $i -lt 100 ]; do # MPICH's launcher passes on nothing after a process is killed
+    i=$((i + 1))
+    sleep 0.1
+done
 kill -KILL "$(cat pid.1)" 2>/dev/null || : # MPICH waits for what is stopped
 status=0
 wait $launcher || status=$?
