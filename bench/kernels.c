@@ -4,17 +4,27 @@
 //   bench_kernels THREADS
 //
 // reads products, a line each: BATCHES M N K TRANSPOSED_A TRANSPOSED_B SAMPLES. Answers each with
-// one JSON object: for every entry, the seconds of a product in each sample. The entries take
-// turns, so that what disturbs the machine meets all of them.
+// one JSON object: the entry that the library takes, and for every entry the seconds of a product
+// in each sample. The entries take turns, so that what disturbs the machine meets all of them. With
+// one thread they are seconds of the processor, which other processes do not add to.
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "kernels/kernels.h"
+#if OT_WITH_ONEDNN
+#include "kernels/dnnl_primitives.h"
+#endif
 
-enum { MAX_ENTRIES = 8, ALIGNMENT = 4096 };
+enum { MAX_ENTRIES = 12, ALIGNMENT = 4096 };
 static const double SAMPLE_SECONDS = 1e-3; // that a sample takes at least
+static const double ENTRY_SECONDS = 0.5;   // that the samples of an entry take at most
 
 typedef struct problem {
     ot__gemm g;
@@ -23,19 +33,27 @@ typedef struct problem {
     int n_threads;
 } problem;
 
+// cblas_sgemm() of OpenBLAS and BLIS.
+typedef void (*blas_product)(int order, int a_transposed, int b_transposed, int m, int n, int k,
+                             float alpha, const float *a, int a_row, const float *b, int b_row,
+                             float beta, float *y, int y_row);
+
 typedef struct entry {
     const char *name;
-    const ot__gemm_kernel *kernel; // NULL: oneDNN's
+    void (*run)(const problem *p, const struct entry *e);
+    const ot__gemm_kernel *kernel; // our own
     ot__gemm_plan plan;
-    ot__dnnl_primitives *program;
+    ot__dnnl_primitives *program; // oneDNN's
+    int first_step;               // of the program that is run
     void *scratch;
+    blas_product blas;
 } entry;
 
-static double now(void)
+static double now(int n_threads)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(n_threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -59,7 +77,94 @@ static float *numbers(int64_t count)
     return x;
 }
 
-// ---- entries ----
+// ---- limits ----
+
+enum { MULTIPLY_ADDS = 12 }; // that do not wait for each other, more than a processor has under way
+
+#define TARGET
+#define LANES 4
+#define FN(name) name##_base
+#include "fma.tmpl.h"
+#if defined(__x86_64__)
+#define TARGET __attribute__((target("avx2,fma")))
+#define LANES 8
+#define FN(name) name##_avx2
+#include "fma.tmpl.h"
+#define TARGET __attribute__((target("avx512f")))
+#define LANES 16
+#define FN(name) name##_avx512
+#include "fma.tmpl.h"
+#endif
+
+typedef struct limit {
+    float (*multiply_adds)(int64_t n);
+    float (*touch)(float *y, int64_t n_y, const float *x, int64_t n);
+    int64_t lanes;
+} limit;
+
+static const limit *limits(void)
+{
+    static const limit all[] = {
+        {multiply_adds_base, touch_base, 4},
+#if defined(__x86_64__)
+        {multiply_adds_avx2, touch_avx2, 8},
+        {multiply_adds_avx512, touch_avx512, 16},
+#endif
+    };
+
+    return &all[OT_MIN((size_t)ot__isa_best(), OT_COUNT(all) - 1)];
+}
+
+static volatile float unused; // what the loops below make
+
+// As many multiply-adds as the product has, in registers.
+static void run_multiply_adds(const problem *p, const entry *e)
+{
+    const limit *l = limits();
+    const int64_t count = p->n_batches * p->g.m * p->g.n * p->g.k;
+    const int64_t n = count / (l->lanes * MULTIPLY_ADDS * p->n_threads);
+
+    (void)e;
+#ifdef _OPENMP
+#pragma omp parallel num_threads(p->n_threads)
+#endif
+    unused = l->multiply_adds(n);
+}
+
+static void touch_part(const limit *l, float *y, int64_t n_y, const float *x, int64_t n, int part,
+                       int n_parts)
+{
+    const int64_t at = n * part / n_parts, at_y = n_y * part / n_parts;
+
+    unused = l->touch(n_y > 0 ? y + at_y : NULL, n_y * (part + 1) / n_parts - at_y, x + at,
+                      n * (part + 1) / n_parts - at);
+}
+
+// Each element of a and b read, and of y written, once.
+static void run_touch(const problem *p, const entry *e)
+{
+    const limit *l = limits();
+    const ot__gemm *g = &p->g;
+
+    (void)e;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(p->n_threads)
+#endif
+    for (int t = 0; t < p->n_threads; t++) {
+        touch_part(l, p->y, p->n_batches * g->m * g->n, p->a, p->n_batches * g->m * g->k, t,
+                   p->n_threads);
+        touch_part(l, NULL, 0, p->b, p->n_batches * g->k * g->n, t, p->n_threads);
+    }
+}
+
+static int limit_entries(entry *entries)
+{
+    entries[0] = (entry){.name = "FMA peak", .run = run_multiply_adds};
+    entries[1] = (entry){.name = "bytes", .run = run_touch};
+    return 2;
+}
+
+// ---- our own kernels ----
 
 static void batch_data(const void *context, int64_t batch, ot__gemm_data *data)
 {
@@ -70,16 +175,11 @@ static void batch_data(const void *context, int64_t batch, ot__gemm_data *data)
                             .b = p->b + batch * p->g.k * p->g.n};
 }
 
-static void run(const problem *p, const entry *e)
+static void run_own(const problem *p, const entry *e)
 {
-    void *const slots[OT__DNNL_GEMM_SLOTS] = {
-        [OT__DNNL_GEMM_A] = p->a, [OT__DNNL_GEMM_B] = p->b, [OT__DNNL_GEMM_Y] = p->y};
     const ot__gemm_batches batches = {.n_batches = p->n_batches, .at = batch_data, .context = p};
 
-    if (e->kernel != NULL)
-        ot__gemm_run(e->kernel, &e->plan, &batches, e->scratch, p->n_threads);
-    else if (ot__dnnl_run(e->program, slots, e->scratch) != OT_OK)
-        exit(1);
+    ot__gemm_run(e->kernel, &e->plan, &batches, e->scratch, p->n_threads);
 }
 
 static int own_entries(const problem *p, entry *entries)
@@ -88,7 +188,7 @@ static int own_entries(const problem *p, entry *entries)
     int n = 0;
 
     for (const ot__gemm_kernel *k = ot__gemm_kernel_at(0); k != NULL; k = ot__gemm_kernel_at(n)) {
-        entries[n] = (entry){.name = names[n], .kernel = k};
+        entries[n] = (entry){.name = names[n], .run = run_own, .kernel = k};
         ot__gemm_plan_make(&entries[n].plan, k, &p->g,
                            p->n_batches >= p->n_threads ? 1 : p->n_threads);
         entries[n].scratch = memory(entries[n].plan.scratch_bytes * (size_t)p->n_threads);
@@ -98,22 +198,94 @@ static int own_entries(const problem *p, entry *entries)
     return n;
 }
 
+// ---- oneDNN ----
+
+static ot__dnnl_gemm library_product(const problem *p)
+{
+    return (ot__dnnl_gemm){.g = &p->g,
+                           .n_batches = p->n_batches,
+                           .a_stride = p->g.m * p->g.k,
+                           .b_stride = p->g.k * p->g.n};
+}
+
+#if OT_WITH_ONEDNN
+static void run_steps(const problem *p, const entry *e)
+{
+    void *const slots[OT__DNNL_GEMM_SLOTS] = {
+        [OT__DNNL_GEMM_A] = p->a, [OT__DNNL_GEMM_B] = p->b, [OT__DNNL_GEMM_Y] = p->y};
+    ot__dnnl_primitives rest = *e->program;
+
+    rest.n_steps -= e->first_step;
+    for (int s = 0; s < rest.n_steps; s++)
+        rest.step[s] = e->program->step[s + e->first_step];
+    if (ot__dnnl_run(&rest, slots, e->scratch) != OT_OK)
+        exit(1);
+}
+
+// Row-major; b brought into the layout that oneDNN chooses, each time; there from an earlier run.
 static int library_entries(const problem *p, entry *entries)
 {
+    static const char *const names[] = {"oneDNN", "oneDNN packing", "oneDNN packed"};
     int n = 0;
 
-    for (int packs = 0; packs < 2; packs++) {
-        const ot__dnnl_gemm product = {.g = &p->g,
-                                       .n_batches = p->n_batches,
-                                       .a_stride = p->g.m * p->g.k,
-                                       .b_stride = p->g.k * p->g.n,
-                                       .packs = packs != 0};
+    for (int way = 0; way < (int)OT_COUNT(names); way++) {
+        ot__dnnl_gemm product = library_product(p);
+        entry *e = &entries[n];
 
-        entries[n] = (entry){.name = packs ? "oneDNN packing" : "oneDNN"};
-        if (!ot__dnnl_can_gemm(&product) ||
-            ot__dnnl_gemm_create(&product, &entries[n].program) != OT_OK)
+        product.packs = way > 0;
+        *e = (entry){.name = names[way], .run = run_steps};
+        if (!ot__dnnl_can_gemm(&product) || ot__dnnl_gemm_create(&product, &e->program) != OT_OK)
             continue;
-        entries[n].scratch = memory(ot__dnnl_scratch_bytes(entries[n].program));
+        if (way > 0 && e->program->n_steps == 1) { // it chooses the layout that b has
+            ot__dnnl_destroy(e->program);
+            continue;
+        }
+        e->scratch = memory(ot__dnnl_scratch_bytes(e->program));
+        run_steps(p, e);
+        e->first_step = way == 2;
+        n++;
+    }
+    return n;
+}
+#else
+static int library_entries(const problem *p, entry *entries)
+{
+    (void)p, (void)entries;
+    return 0;
+}
+#endif
+
+// ---- OpenBLAS and BLIS, where the loader finds them ----
+
+static void run_blas(const problem *p, const entry *e)
+{
+    enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
+    const ot__gemm *g = &p->g;
+    const bool a_transposed = g->a_column != 1, b_transposed = g->b_column != 1;
+
+    for (int64_t i = 0; i < p->n_batches; i++)
+        e->blas(ROW_MAJOR, a_transposed ? TRANSPOSED : AS_IT_IS,
+                b_transposed ? TRANSPOSED : AS_IT_IS, (int)g->m, (int)g->n, (int)g->k, 1.0F,
+                p->a + i * g->m * g->k, (int)(a_transposed ? g->a_column : g->a_row),
+                p->b + i * g->k * g->n, (int)(b_transposed ? g->b_column : g->b_row), 0.0F,
+                p->y + i * g->m * g->n, (int)g->y_row);
+}
+
+static int blas_entries(entry *entries)
+{
+    static const struct {
+        const char *name, *file;
+    } libraries[] = {{"OpenBLAS", "libopenblas.so.0"}, {"BLIS", "libblis.so.4"}};
+    int n = 0;
+
+    for (int i = 0; i < (int)OT_COUNT(libraries); i++) {
+        void *library = dlopen(libraries[i].file, RTLD_NOW | RTLD_LOCAL);
+        void *found = library == NULL ? NULL : dlsym(library, "cblas_sgemm");
+
+        if (found == NULL)
+            continue;
+        entries[n] = (entry){.name = libraries[i].name, .run = run_blas};
+        memcpy(&entries[n].blas, &found, sizeof(found)); // C has no cast from data to functions
         n++;
     }
     return n;
@@ -123,48 +295,70 @@ static int library_entries(const problem *p, entry *entries)
 
 static double seconds(const problem *p, const entry *e, int repeats)
 {
-    const double before = now();
+    const double before = now(p->n_threads);
 
     for (int i = 0; i < repeats; i++)
-        run(p, e);
-    return (now() - before) / repeats;
+        e->run(p, e);
+    return (now(p->n_threads) - before) / repeats;
+}
+
+static void print_samples(const char *name, const double *samples, int n)
+{
+    printf(", \"%s\": [", name);
+    for (int s = 0; s < n; s++)
+        printf("%s%.9f", s > 0 ? ", " : "", samples[s]);
+    printf("]");
 }
 
 static void measure(const problem *p, const entry *entries, int n_entries, int n_samples)
 {
     double *all = memory((size_t)(n_samples * n_entries) * sizeof(*all));
-    int repeats[MAX_ENTRIES];
+    int repeats[MAX_ENTRIES], wanted[MAX_ENTRIES];
 
     for (int i = 0; i < n_entries; i++) {
-        run(p, &entries[i]);
-        repeats[i] = 1 + (int)(SAMPLE_SECONDS / seconds(p, &entries[i], 1));
+        double first;
+
+        entries[i].run(p, &entries[i]);
+        first = seconds(p, &entries[i], 1);
+        repeats[i] = 1 + (int)(SAMPLE_SECONDS / first);
+        wanted[i] = (int)OT_MIN((double)n_samples, 1 + ENTRY_SECONDS / (first * repeats[i]));
     }
     for (int s = 0; s < n_samples; s++)
         for (int i = 0; i < n_entries; i++)
-            all[s * n_entries + i] = seconds(p, &entries[i], repeats[i]);
-    printf("{");
-    for (int i = 0; i < n_entries; i++) {
-        printf("%s\"%s\": [", i > 0 ? ", " : "", entries[i].name);
-        for (int s = 0; s < n_samples; s++)
-            printf("%s%.9f", s > 0 ? ", " : "", all[s * n_entries + i]);
-        printf("]");
-    }
-    printf("}\n");
-    fflush(stdout);
+            if (s < wanted[i])
+                all[i * n_samples + s] = seconds(p, &entries[i], repeats[i]);
+    for (int i = 0; i < n_entries; i++)
+        print_samples(entries[i].name, &all[i * n_samples], wanted[i]);
     free(all);
+}
+
+// The name of the entry that products of this size run by.
+static const char *chosen(const problem *p, const entry *own, int n_own)
+{
+    ot__dnnl_gemm product = library_product(p);
+
+    if (!ot__dnnl_gemm_is_ahead(&product))
+        return own[n_own - 1].name;
+    return product.packs ? "oneDNN packing" : "oneDNN";
 }
 
 static void answer(problem *p, int n_samples)
 {
-    entry entries[MAX_ENTRIES];
-    int n;
+    entry entries[MAX_ENTRIES], *own;
+    int n, n_own;
 
     p->a = numbers(p->n_batches * p->g.m * p->g.k);
     p->b = numbers(p->n_batches * p->g.k * p->g.n);
     p->y = numbers(p->n_batches * p->g.m * p->g.n);
-    n = own_entries(p, entries);
+    n = limit_entries(entries);
+    own = &entries[n];
+    n += n_own = own_entries(p, own);
     n += library_entries(p, entries + n);
+    n += blas_entries(entries + n);
+    printf("{\"chosen\": \"%s\"", chosen(p, own, n_own));
     measure(p, entries, n, n_samples);
+    printf("}\n");
+    fflush(stdout);
     for (int i = 0; i < n; i++) {
         ot__dnnl_destroy(entries[i].program);
         free(entries[i].scratch);

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every matrix product of the benchmark's models, by every kernel entry.
+"""Every matrix product of the benchmark's models, and a list of sizes, by every kernel entry.
 
     ./dev bench kernels --python PYTHON --models encoder,gpt
+    ./dev bench kernels --python PYTHON --models sizes --short
 
-Forward, and the gradients of the data and of the weights: our own kernel for each instruction set that the processor has, oneDNN's ways,
-and, with --python, one that has torch, what PyTorch ships. GFLOP/s of the median and of the least time; the programs take turns. An entry
-is taken by a rule that these figures support: src/kernels/product/dnnl_gemm.c.
+Forward, and the gradients of the data and of the weights: our own kernel for each instruction set that the processor has; oneDNN row-major,
+with b brought into the layout that it chooses each time ("packing") and with b there already ("packed"); OpenBLAS and BLIS where the loader
+finds libopenblas.so.0 and libblis.so.4; and, with --python, one that has torch, what PyTorch ships. Beside them the limits: the same
+multiply-adds in registers ("FMA peak"), and each operand touched once ("bytes"). GFLOP/s of the median and of the least time; the programs
+take turns. An entry is taken by a rule that these figures support: src/kernels/product/dnnl_gemm.c. OT_ISA=avx2 is the same for a processor
+that has no more.
 """
 
 import argparse
@@ -53,6 +57,10 @@ class Product(NamedTuple):
     def operations(self):
         return 2 * self.batches * self.m * self.n * self.k
 
+    def kind(self):
+        least = min(self.m, self.n, self.k)
+        return "large" if least >= 512 else "middle" if least >= 256 else "skinny" if least <= 64 else ""
+
 
 def attention(rows, heads, tokens, size):
     return [Layer("scores", tokens, size, tokens, batches=rows * heads),
@@ -88,7 +96,16 @@ LAYERS = {
              Layer("head", batch("bert") * tokens("bert"), 768, models.problem("bert").classes)],
     "lstm": [Layer("input", batch("lstm") * tokens("lstm"), 256, 1024, True), Layer("state", batch("lstm"), 256, 1024, True),
              Layer("head", batch("lstm") * tokens("lstm"), 256, models.problem("lstm").classes)],
+    "sizes": [*(Layer("square", n, n, n) for n in (256, 512, 768, 1024, 2048, 4096)), Layer("square", 1024, 1024, 1024, True),
+              Layer("wide", 512, 768, 3072), Layer("deep", 512, 3072, 768, True), Layer("long", 4096, 512, 512),
+              *(Layer("few rows", rows, 1024, 1024, transposed) for rows in (1, 8, 16, 32, 64) for transposed in (False, True)),
+              Layer("few rows", 16, 256, 1024), Layer("few rows", 8, 128, 512), Layer("few rows", 64, 784, 512, True),
+              Layer("few outputs", 1024, 1024, 10), Layer("few outputs", 2048, 512, 64, True), Layer("few inputs", 1024, 32, 1024)],
 }
+
+LIMITS = ("FMA peak", "bytes")
+TO_BEST = {"large": 0.97, "middle": 0.95, "skinny": 0.95}  # what the entry taken is to reach of the best library
+OF_PEAK = 0.8  # and a large product of the peak
 
 
 def products_of(layer):
@@ -110,7 +127,7 @@ def products(names):
 
 
 class Program:
-    """A process that answers a product with seconds by entry."""
+    """A process that answers a product with the entry taken and seconds by entry."""
 
     def __init__(self, command, threads):
         self.process = subprocess.Popen([*command, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -125,14 +142,77 @@ class Program:
         return json.loads(answer)
 
 
+class Result(NamedTuple):
+    """Of one product: the entry taken, and GFLOP/s of the median and of the least time by entry."""
+
+    product: Product
+    chosen: str
+    speed: dict
+
+    def best_library(self):
+        """The fastest by least time; our own kernels are no library."""
+        names = [name for name in self.speed if name not in LIMITS and not name.startswith("own")]
+        return max(names, key=lambda name: self.speed[name][1], default=None)
+
+    def ratio(self):
+        """Of the entry taken to the best library, by least times."""
+        best = self.best_library()
+        return None if best is None else self.speed[self.chosen][1] / self.speed[best][1]
+
+    def of_peak(self):
+        return self.speed[self.chosen][1] / self.speed["FMA peak"][1]
+
+    def of_bound(self):
+        """Of the lower of both limits."""
+        return self.speed[self.chosen][1] / min(self.speed[limit][1] for limit in LIMITS)
+
+    def misses(self):
+        """What it does not reach, as a mark; nothing is asked of the products of no kind."""
+        kind, ratio = self.product.kind(), self.ratio()
+        marks = ["library"] if ratio is not None and kind and ratio < TO_BEST[kind] else []
+        return ", ".join(marks + (["peak"] if kind == "large" and self.of_peak() < OF_PEAK else []))
+
+    def cells(self):
+        best, ratio = self.best_library(), self.ratio()
+        library = ["", ""] if best is None else [f"{best}, {self.speed[best][1]:.0f}", f"{ratio:.2f}"]
+        return [self.product.text(), self.product.kind(), f"{self.chosen}, {self.speed[self.chosen][1]:.0f}", *library,
+                f"{100 * self.of_peak():.0f} %", f"{100 * self.of_bound():.0f} %", self.misses()]
+
+
+SUMMARY = ["m n k", "kind", "taken", "best library", "taken to it", "of FMA peak", "of the bound", "below"]
+
+
 def measure(programs, product, samples):
-    """Seconds by entry, from all rounds."""
-    times = {}
+    times, chosen = {}, None
     for _ in range(ROUNDS):
         for program in programs:
-            for entry, seconds in program.ask(product, samples).items():
+            answer = program.ask(product, samples)
+            chosen = answer.pop("chosen", chosen)
+            for entry, seconds in answer.items():
                 times.setdefault(entry, []).extend(seconds)
-    return times
+    return Result(product, chosen, {entry: (product.operations() / statistics.median(seconds) * 1e-9, product.operations() / min(seconds) * 1e-9)
+                                    for entry, seconds in times.items()})
+
+
+def row(cells):
+    return f"| {' | '.join(cells)} |"
+
+
+class Table:
+    """Markdown. The head names the entries of the first product."""
+
+    def __init__(self, short, threads):
+        self.short, self.threads, self.entries = short, threads, None
+
+    def add(self, result, places):
+        if self.entries is None:
+            self.entries = [] if self.short else list(result.speed)
+            head = [*SUMMARY, *self.entries, "where"]
+            print(f"GFLOP/s, least time{'' if self.short else ', of entries median / least'}; threads {self.threads}\n\n{row(head)}\n"
+                  f"{'|---' * len(head)}|")
+        entries = (f"{result.speed[entry][0]:.0f} / {result.speed[entry][1]:.0f}" if entry in result.speed else "" for entry in self.entries)
+        where = f"{places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''}"
+        print(row([*result.cells(), *entries, where]), flush=True)
 
 
 def main():
@@ -140,8 +220,9 @@ def main():
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--models", default=",".join(LAYERS), help=f"of {', '.join(LAYERS)}")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--samples", type=int, default=15, help=f"of an entry in each of {ROUNDS} rounds")
+    parser.add_argument("--samples", type=int, default=15, help=f"of an entry in each of {ROUNDS} rounds, fewer where they take long")
     parser.add_argument("--python", help="one that has torch: also what PyTorch ships")
+    parser.add_argument("--short", action="store_true", help="without the columns of all entries")
     parser.add_argument("--json", action="store_true", help="one object a line instead of a table")
     args = parser.parse_args()
     names = args.models.split(",")
@@ -153,20 +234,17 @@ def main():
     programs = [Program([os.path.join(args.build, "bench", "bench_kernels")], args.threads)]
     if args.python:
         programs.append(Program([args.python, os.path.join(HERE, "kernels_torch.py")], args.threads))
-    head = None
+    table, below = Table(args.short, args.threads), 0
     for product, places in products(names).items():
-        times = measure(programs, product, args.samples)
-        speed = {entry: (product.operations() / statistics.median(seconds) * 1e-9, product.operations() / min(seconds) * 1e-9)
-                 for entry, seconds in times.items()}
+        result = measure(programs, product, args.samples)
+        below += result.misses() != ""
         if args.json:
-            print(json.dumps({**product._asdict(), "threads": args.threads, "where": places, "gflops": speed}), flush=True)
-            continue
-        if head is None:
-            head = list(speed)
-            print(f"GFLOP/s, median / best of {ROUNDS * args.samples}, threads {args.threads}\n\n| m n k | {' | '.join(head)} | where |\n"
-                  f"{'|---' * (len(head) + 2)}|")
-        cells = (f"{speed[entry][0]:.0f} / {speed[entry][1]:.0f}" if entry in speed else "" for entry in head)
-        print(f"| {product.text()} | {' | '.join(cells)} | {places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''} |", flush=True)
+            print(json.dumps({**product._asdict(), "threads": args.threads, "where": places, "chosen": result.chosen, "gflops": result.speed}),
+                  flush=True)
+        else:
+            table.add(result, places)
+    if not args.json:
+        print(f"\n{below} of {len(products(names))} below")
 
 
 if __name__ == "__main__":

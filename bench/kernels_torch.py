@@ -8,6 +8,7 @@ import time
 import torch
 
 SAMPLE_SECONDS = 1e-3
+ENTRY_SECONDS = 0.5
 
 
 def matrix(batches, rows, columns, transposed):
@@ -17,10 +18,11 @@ def matrix(batches, rows, columns, transposed):
 
 
 def seconds(product, a, b, y, repeats):
-    before = time.perf_counter()
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    before = clock()
     for _ in range(repeats):
         product(a, b, out=y)
-    return (time.perf_counter() - before) / repeats
+    return (clock() - before) / repeats
 
 
 torch.set_num_threads(int(sys.argv[1]))
@@ -29,5 +31,7 @@ for line in sys.stdin:
     a, b, y = matrix(batches, m, k, a_transposed), matrix(batches, k, n, b_transposed), matrix(batches, m, n, False)
     product = torch.bmm if batches > 1 else torch.mm
     seconds(product, a, b, y, 1)
-    repeats = 1 + int(SAMPLE_SECONDS / seconds(product, a, b, y, 1))
+    first = seconds(product, a, b, y, 1)
+    repeats = 1 + int(SAMPLE_SECONDS / first)
+    samples = min(samples, 1 + int(ENTRY_SECONDS / (first * repeats)))
     print(json.dumps({"PyTorch": [seconds(product, a, b, y, repeats) for _ in range(samples)]}), flush=True)

@@ -101,6 +101,35 @@ class Products(unittest.TestCase):
         shared = kernels.Product(1, 1024, 1024, 256, False, False)
         self.assertEqual([len(places[shared]), shared.operations()], [2, 2 * 1024 * 1024 * 256])
 
+    def test_what_is_asked_of_a_product_follows_from_its_least_extent(self):
+        kinds = [kernels.Product(1, 2048, 2048, least, False, False).kind() for least in (512, 511, 256, 255, 65, 64)]
+        self.assertEqual(kinds, ["large", "middle", "middle", "", "", "skinny"])
+
+
+class Ratio(unittest.TestCase):
+    """Of the entry taken to libraries and limits, by the second figure, that of the least time."""
+
+    def result(self, chosen, size=512, **speed):
+        entries = {"FMA peak": 100, "bytes": 500, "own avx2": 78, "oneDNN": 80, "BLIS": 20, **speed}
+        return kernels.Result(kernels.Product(1, size, size, size, False, False), chosen, {name: (1, best) for name, best in entries.items()})
+
+    def test_our_own_kernel_and_the_limits_are_no_libraries(self):
+        faster = self.result("own avx2", **{"own avx2": 90})
+        self.assertEqual([faster.best_library(), faster.ratio(), faster.misses()], ["oneDNN", 90 / 80, ""])
+
+    def test_what_falls_short_is_named(self):
+        self.assertEqual(self.result("own avx2").misses(), "peak")  # 0.975 of the library, 0.78 of the peak
+        self.assertEqual(self.result("own avx2", PyTorch=81).misses(), "library, peak")
+        self.assertEqual(self.result("own avx2", size=256, PyTorch=81).misses(), "")  # 0.963
+
+    def test_the_bound_is_the_lower_limit(self):
+        self.assertEqual(self.result("oneDNN", bytes=90).of_bound(), 80 / 90)
+
+    def test_without_a_library_there_is_no_ratio(self):
+        alone = kernels.Result(kernels.Product(1, 512, 512, 512, False, False), "own avx2",
+                               {name: (1, best) for name, best in (("FMA peak", 100), ("bytes", 500), ("own avx2", 78))})
+        self.assertEqual([alone.ratio(), alone.misses()], [None, "peak"])
+
 
 if __name__ == "__main__":
     unittest.main()
