@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The statistics of ./dev bench --against, on numbers whose result can be worked out by hand, and the products of ./dev bench kernels."""
+"""The statistics of ./dev bench --against, on numbers whose result can be worked out by hand, the products of ./dev bench kernels, and the
+table of ./dev bench operators: check.py COMMAND."""
 
+import re
+import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
 import kernels
+import operator_table
+import operators
 import paired
 
 
@@ -131,5 +138,39 @@ class Ratio(unittest.TestCase):
         self.assertEqual([alone.ratio(), alone.misses()], [None, "peak"])
 
 
+class Operators(unittest.TestCase):
+    def test_every_operator_with_a_gradient_is_in_the_table_or_has_a_reason(self):
+        page = (ROOT / "docs" / "operators.md").read_text()
+        differentiable = set(re.findall(r"^\| (\w+) \| [\d, ]+ \| yes \|", page, re.MULTILINE))
+        compared = {row.operator() for row in operator_table.ROWS}
+        self.assertGreater(len(differentiable), 100)
+        self.assertEqual(differentiable - compared, set(operator_table.NOT_COMPARED))
+        self.assertEqual(compared - differentiable, set())
+
+    def test_a_row_has_a_name_of_its_own_and_both_sides_read_every_input(self):
+        names = [row.name for row in operator_table.ROWS]
+        self.assertEqual(len(names), len(set(names)))
+        for row in operator_table.ROWS:
+            for spec in row.tensors():
+                if spec.name not in ("mean", "var"):  # of PyTorch's, which takes the statistics of the batch
+                    self.assertRegex(row.torch, rf"\b{spec.name}\b", row.name)
+                self.assertRegex(row.onnx, rf"\b{spec.name}\b", row.name)
+
+    def test_every_row_is_a_model_that_has_the_gradients(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for row in operator_table.ROWS:
+                path = Path(folder) / "model.onnxtxt"
+                path.write_text(row.model())
+                wanted = [word for spec in row.tensors() if spec.is_wanted() for word in ("--wrt", spec.name)]
+                done = subprocess.run([sys.argv[1], "grad", path, "--of", "Y", *wanted, "--out", Path(folder) / "gradients.onnx"],
+                                      capture_output=True, text=True)
+                self.assertEqual((row.name, done.returncode, done.stderr), (row.name, 0, ""))
+
+    def test_operators_below_one_are_listed_the_slowest_first(self):
+        found = [("Add", 1, "forward", 0.9, 1.1), ("Mul", 1, "forward", 1.0, 0.5), ("Sub", 2, "gradient", 0.3, 0.2)]
+        self.assertEqual(operators.slower_lines(found)[-2:], ["| 0.30 / 0.20 | Sub | 2 | gradient |", "| 0.90 / 1.10 | Add | 1 | forward |"])
+        self.assertEqual(operators.slower_lines(found[1:2]), ["No operator is slower than PyTorch's."])
+
+
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=sys.argv[:1])
