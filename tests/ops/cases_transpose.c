@@ -64,6 +64,14 @@ static const ot_op_case transpose_cases[] = {
      .in = {"f32[M,N]"},
      .attrs = "perm = [1, 0]",
      .edges = "M vector, N vector"},
+    {.name = "edges of heads",
+     .in = {"f32[2,M,3,N]"},
+     .attrs = "perm = [0, 2, 1, 3]",
+     .edges = "M vector, N vector"},
+    {.name = "edges of channels",
+     .in = {"f32[2,M,N,1]"},
+     .attrs = "perm = [0, 3, 2, 1]",
+     .edges = "M vector, N vector"},
     {0},
 };
 OT_OP_TEST("Transpose", 13, transpose_cases)

@@ -20,7 +20,29 @@ typedef struct ot__strided {
 } ot__strided;
 void ot__strided_add_axis(ot__strided *s, int64_t dim, int64_t x_stride, int64_t y_stride);
 void ot__strided_simplify(ot__strided *s); // the same copy with as few axes as possible
+typedef void (*ot__strided_function)(void *y, const void *x, const ot__strided *s);
 void ot__ref_strided_copy(void *y, const void *x, const ot__strided *s); // s simplified
+
+// ---- strided.c: the same by vector code ----
+
+void ot__simd_strided_copy(void *y, const void *x, const ot__strided *s); // s simplified
+
+// y[r * y_row + c * y_col] = x[r * x_row + c * x_col]: one table per instruction set
+// (simd_moves.c), each loop by element size 1, 2, 4, 8 and 16 for one kind of strides, which count
+// elements.
+typedef struct ot__move {
+    void *y;
+    const void *x;
+    int64_t rows, cols, y_row, y_col, x_row, x_col;
+} ot__move;
+typedef void (*ot__move_function)(const ot__move *piece);
+enum { OT__MOVE_SIZES = 5 };
+typedef struct ot__moves {
+    ot__move_function copy_rows;                 // y_col = x_col = 1; elements are bytes
+    ot__move_function fill_rows[OT__MOVE_SIZES]; // y_col = 1, x_col = 0
+    ot__move_function transpose[OT__MOVE_SIZES]; // y_col = 1, x_row = 1
+    ot__move_function steps[OT__MOVE_SIZES];     // any
+} ot__moves;
 
 // ---- ref_fill.c: one value in every element ----
 

@@ -112,17 +112,27 @@ static ot_status concat_prepare(ot_prep *p)
     return OT_OK;
 }
 
-static ot_status concat_run(const ot_run *r)
+static ot_status concat_run(const ot_run *r, ot__strided_function copy)
 {
     const concat_state *state = r->state;
     const ot_arg *lengths = r->n_out > 1 ? r->out[1] : NULL;
 
     for (int i = 0; i < r->n_in; i++) {
-        ot__ref_strided_copy(r->out[0]->data, r->in[i]->data, &state->parts[i]);
+        copy(r->out[0]->data, r->in[i]->data, &state->parts[i]);
         if (lengths != NULL)
             ((int64_t *)lengths->data)[i] = r->in[i]->shape.dim[state->axis];
     }
     return OT_OK;
+}
+
+static ot_status concat_run_simd(const ot_run *r)
+{
+    return concat_run(r, ot__simd_strided_copy);
+}
+
+static ot_status concat_run_ref(const ot_run *r)
+{
+    return concat_run(r, ot__ref_strided_copy);
 }
 
 // ---- gradients: dX_i = the part of dY where X_i stands ----
@@ -198,7 +208,7 @@ static const ot_port concat_training_out[] = {
 };
 static const ot_attr_spec concat_attrs[] = {
     {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_REQUIRED}, {0}};
-static const ot_kernel concat_kernels[] = {OT__REF_KERNEL(NULL, concat_prepare, concat_run), {0}};
+static const ot_kernel concat_kernels[] = {OT__STRIDED_KERNELS(concat_prepare, concat_run), {0}};
 #define CONCAT                                                                                     \
     .inputs = concat_in, .attrs = concat_attrs, .types = "T: any string", .infer = concat_infer,   \
     .kernels = concat_kernels

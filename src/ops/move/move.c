@@ -76,7 +76,13 @@ ot_status ot__prep_strided(ot_prep *p, const ot__strided *s)
     return ot__prep_element_size(p, ot_prep_in(p, 0), &state->size);
 }
 
-ot_status ot__run_strided(const ot_run *r)
+ot_status ot__run_strided_simd(const ot_run *r)
+{
+    ot__simd_strided_copy(r->out[0]->data, r->in[0]->data, r->state);
+    return OT_OK;
+}
+
+ot_status ot__run_strided_ref(const ot_run *r)
 {
     ot__ref_strided_copy(r->out[0]->data, r->in[0]->data, r->state);
     return OT_OK;

@@ -41,7 +41,12 @@ ot_status ot__prep_element_size(ot_prep *p, const ot_arg *x, size_t *size);
 // The outputs' known elements when they are input 0's, moved as `s` says (its size is ignored).
 void ot__infer_moved(ot_infer *c, int output, const ot__strided *s);
 ot_status ot__prep_strided(ot_prep *p, const ot__strided *s); // its size is input 0's
-ot_status ot__run_strided(const ot_run *r);                   // out 0 = in 0, moved by that
+// out 0 = in 0, moved by that
+ot_status ot__run_strided_simd(const ot_run *r);
+ot_status ot__run_strided_ref(const ot_run *r);
+// The entries of a record whose run_simd and run_ref differ in how they copy.
+#define OT__STRIDED_KERNELS(prepare, run)                                                          \
+    OT__SIMD_KERNEL(NULL, NULL, prepare, run##_simd), OT__REF_KERNEL(NULL, prepare, run##_ref)
 // Of records with OT_OP_VIEW: output 0 is input 0, byte for byte, with its known elements.
 extern const ot_kernel ot__view_kernels[];
 void ot__infer_view(ot_infer *c, const ot_shape *y);

@@ -48,7 +48,7 @@ static void expand_grad(ot_grad *g)
 }
 
 static const ot_port expand_in[] = {{"input", "T", 0}, {"shape", "i64", OT_PORT_NO_GRAD}, {0}};
-static const ot_kernel expand_kernels[] = {OT__REF_KERNEL(NULL, expand_prep, ot__run_strided), {0}};
+static const ot_kernel expand_kernels[] = {OT__STRIDED_KERNELS(expand_prep, ot__run_strided), {0}};
 const ot_op_def ot__op_expand[] = {
     {.name = "Expand",
      .since = 8,

@@ -125,7 +125,7 @@ static void tile_grad(ot_grad *g)
 }
 
 static const ot_port tile_in[] = {{"input", "T", 0}, {"repeats", "i64", OT_PORT_NO_GRAD}, {0}};
-static const ot_kernel tile_kernels[] = {OT__REF_KERNEL(NULL, tile_prep, ot__run_strided), {0}};
+static const ot_kernel tile_kernels[] = {OT__STRIDED_KERNELS(tile_prep, ot__run_strided), {0}};
 const ot_op_def ot__op_tile[] = {
     {.name = "Tile",
      .since = 6,

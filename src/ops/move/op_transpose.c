@@ -83,7 +83,7 @@ static void transpose_grad(ot_grad *g)
 
 static const ot_port transpose_out[] = {{"transposed", "T", 0}, {0}};
 static const ot_attr_spec transpose_attrs[] = {{.name = "perm", .kind = OT_ATTRIBUTE_INTS}, {0}};
-static const ot_kernel transpose_kernels[] = {OT__REF_KERNEL(NULL, transpose_prep, ot__run_strided),
+static const ot_kernel transpose_kernels[] = {OT__STRIDED_KERNELS(transpose_prep, ot__run_strided),
                                               {0}};
 const ot_op_def ot__op_transpose[] = {
     {.name = "Transpose",

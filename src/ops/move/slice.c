@@ -217,7 +217,7 @@ static ot_status slice_prepare(ot_prep *p)
     return ot__prep_element_size(p, ot_prep_in(p, 0), &size);
 }
 
-static ot_status slice_run(const ot_run *r)
+static ot_status slice_run(const ot_run *r, ot__strided_function copy)
 {
     const ot_arg *x = r->in[0], *y = r->out[0];
     axis_slice slices[OT_MAX_NDIM];
@@ -232,8 +232,18 @@ static ot_status slice_run(const ot_run *r)
     slices_strides(&s, &x->shape, slices, &y->shape, OT__WHOLE_TO_PART);
     s.size = ot__element_size(x->dtype);
     ot__strided_simplify(&s);
-    ot__ref_strided_copy(y->data, x->data, &s);
+    copy(y->data, x->data, &s);
     return OT_OK;
+}
+
+static ot_status slice_run_simd(const ot_run *r)
+{
+    return slice_run(r, ot__simd_strided_copy);
+}
+
+static ot_status slice_run_ref(const ot_run *r)
+{
+    return slice_run(r, ot__ref_strided_copy);
 }
 
 static bool are_all(ot_grad *g, int input, int64_t low, int64_t high)
@@ -296,7 +306,7 @@ static const ot_attr_spec slice_attrs_1[] = {
     {.name = "axes", .kind = OT_ATTRIBUTE_INTS},
     {0},
 };
-static const ot_kernel slice_kernels[] = {OT__REF_KERNEL(NULL, slice_prepare, slice_run), {0}};
+static const ot_kernel slice_kernels[] = {OT__STRIDED_KERNELS(slice_prepare, slice_run), {0}};
 const ot_op_def ot__op_slice[] = {
     {.name = "Slice",
      .since = 1,
@@ -324,7 +334,7 @@ static void slice_grad_infer(ot_infer *c)
     ot__infer_stated(c, 1, ot_infer_dtype(c, 0));
 }
 
-static ot_status slice_grad_run(const ot_run *r)
+static ot_status slice_grad_run(const ot_run *r, ot__strided_function copy)
 {
     const ot_arg *dy = r->in[0], *dx = r->out[0];
     const uint64_t zero = 0;
@@ -341,8 +351,18 @@ static ot_status slice_grad_run(const ot_run *r)
     s.size = ot_dtype_size(dx->dtype);
     ot__strided_simplify(&s);
     ot__ref_fill(dx->data, &zero, dx->count, s.size);
-    ot__ref_strided_copy(dx->data, dy->data, &s);
+    copy(dx->data, dy->data, &s);
     return OT_OK;
+}
+
+static ot_status slice_grad_run_simd(const ot_run *r)
+{
+    return slice_grad_run(r, ot__simd_strided_copy);
+}
+
+static ot_status slice_grad_run_ref(const ot_run *r)
+{
+    return slice_grad_run(r, ot__ref_strided_copy);
 }
 
 static const ot_port slice_grad_in[] = {
@@ -354,7 +374,7 @@ static const ot_port slice_grad_in[] = {
     {"steps", "I", OT_PORT_OPTIONAL},
     {0},
 };
-static const ot_kernel slice_grad_kernels[] = {OT__REF_KERNEL(NULL, NULL, slice_grad_run), {0}};
+static const ot_kernel slice_grad_kernels[] = {OT__STRIDED_KERNELS(NULL, slice_grad_run), {0}};
 const ot_op_def ot__op_slice_grad[] = {
     {.domain = OT__MS,
      .name = "SliceGrad",

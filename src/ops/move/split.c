@@ -144,7 +144,7 @@ static ot_status split_prepare(ot_prep *p)
     return OT_OK;
 }
 
-static ot_status split_run(const ot_run *r)
+static ot_status split_run(const ot_run *r, ot__strided_function copy)
 {
     const split_state *state = r->state;
     const int64_t extent = r->in[0]->shape.dim[state->axis];
@@ -164,11 +164,21 @@ static ot_status split_run(const ot_run *r)
             ot__strided s = state->parts[i];
 
             s.x_offset = from * state->inner;
-            ot__ref_strided_copy(y->data, r->in[0]->data, &s);
+            copy(y->data, r->in[0]->data, &s);
         }
         from += size;
     }
     return OT_OK;
+}
+
+static ot_status split_run_simd(const ot_run *r)
+{
+    return split_run(r, ot__simd_strided_copy);
+}
+
+static ot_status split_run_ref(const ot_run *r)
+{
+    return split_run(r, ot__ref_strided_copy);
 }
 
 // dX = the parts' gradients side by side, zeros where none arrives.
@@ -213,7 +223,7 @@ static const ot_attr_spec split_attrs_2[] = {
     {.name = "split", .kind = OT_ATTRIBUTE_INTS}, OT__INT_ATTR("axis", 0), {0}};
 static const ot_attr_spec split_attrs_18[] = {
     {.name = "num_outputs", .kind = OT_ATTRIBUTE_INT}, OT__INT_ATTR("axis", 0), {0}};
-static const ot_kernel split_kernels[] = {OT__REF_KERNEL(NULL, split_prepare, split_run), {0}};
+static const ot_kernel split_kernels[] = {OT__STRIDED_KERNELS(split_prepare, split_run), {0}};
 #define SPLIT .outputs = split_out, .types = "T: any string"
 #define SPLIT_13                                                                                   \
     SPLIT, .name = "Split", .inputs = split_in, .infer = split_infer, .kernels = split_kernels,    \
