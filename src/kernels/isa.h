@@ -25,6 +25,7 @@ void ot__isa_limit(ot__isa isa);
 // X(name): a table ot__<name> per instruction set. ot__<name>_best() is the one for this processor,
 // ot__<name>_at(i) every one that it can run: the best is the last, then comes NULL.
 #define OT_ISA_TABLES(X)                                                                           \
+    X(attentions)                                                                                  \
     X(floats)                                                                                      \
     X(gemm_kernel)                                                                                 \
     X(moves)                                                                                       \

@@ -10,6 +10,7 @@
 // Elements below which a loop is not worth a second thread.
 enum { OT_PAR_MIN = 16384 };
 
+#include "kernels/attention/kernels_attention.h"
 #include "kernels/conv/kernels_conv.h"
 #include "kernels/elementwise/kernels_elementwise.h"
 #include "kernels/kernels_dnnl.h"

@@ -58,6 +58,23 @@ OT_SIMD_INLINE void ot__vector_store(float *y, ot__vector v)
     *(ot__vector *)(void *)y = v;
 }
 
+// The same of integers that are a float's bits.
+typedef uint32_t ot__vector_bits
+    __attribute__((vector_size(4 * OT_VECTOR_LANES), aligned(4), may_alias));
+
+OT_SIMD_INLINE ot__vector ot__vector_of(float x)
+{
+    return (ot__vector){0} + x;
+}
+
+// a > b ? a : b of each lane: b where either is NaN.
+OT_SIMD_INLINE ot__vector ot__vector_max(ot__vector a, ot__vector b)
+{
+    const ot__vector_bits greater = (ot__vector_bits)(a > b);
+
+    return (ot__vector)(((ot__vector_bits)a & greater) | ((ot__vector_bits)b & ~greater));
+}
+
 // A register of f16 to f32 and back where the processor does it: as ot__f32_to_f16() and its like,
 // but that NaNs which signal become quiet.
 #if OT_ISA_LEVEL == 2 && defined(__F16C__)

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Part of simd_attention.c: what is done to a block of scores, a key a row and a query a lane.
+#ifndef OT_KERNELS_SIMD_ATTENTION_SCORES_H
+#define OT_KERNELS_SIMD_ATTENTION_SCORES_H
+
+#include <float.h>
+#include <math.h>
+
+#include "kernels/attention/simd_attention_tiles.h"
+
+// Keys key .. key + n_keys - 1 in rows, queries query .. query + n_queries - 1 in the lanes of one
+// panel.
+typedef struct score_block {
+    float *scores;
+    int64_t row; // floats from one key to the next
+    int64_t query, n_queries, key, n_keys;
+    const void *mask;
+    int64_t mask_at; // of the head
+} score_block;
+
+// ---- masks ----
+
+static void mask_scores(const ot__attention *a, const score_block *b)
+{
+    const int64_t at = b->mask_at + b->query * a->mask.position + b->key * a->mask.element;
+    const float *added = (const float *)b->mask + at;
+    const uint8_t *kept = (const uint8_t *)b->mask + at;
+
+    if (a->mask_kind == OT__MASK_NONE)
+        return;
+    for (int64_t j = 0; j < b->n_keys; j++) {
+        float *scores = b->scores + j * b->row;
+
+        for (int64_t l = 0; l < b->n_queries; l++) {
+            const int64_t m = l * a->mask.position + j * a->mask.element;
+
+            if (a->mask_kind == OT__MASK_ADDED)
+                scores[l] += added[m];
+            else if (kept[m] == 0)
+                scores[l] = a->fill;
+        }
+    }
+}
+
+// Gradients of scores that were replaced are 0.
+static void unmask_gradients(const ot__attention *a, const score_block *b, float *ds)
+{
+    const uint8_t *kept = (const uint8_t *)b->mask + b->mask_at + b->query * a->mask.position +
+                          b->key * a->mask.element;
+
+    if (a->mask_kind != OT__MASK_KEPT)
+        return;
+    for (int64_t j = 0; j < b->n_keys; j++)
+        for (int64_t l = 0; l < b->n_queries; l++)
+            if (kept[l * a->mask.position + j * a->mask.element] == 0)
+                ds[j * b->row + l] = 0;
+}
+
+// `value` where a key comes too late for a query.
+static void causal_scores(const ot__attention *a, const score_block *b, float value)
+{
+    if (!a->is_causal)
+        return;
+    for (int64_t j = 0; j < b->n_keys; j++) {
+        const int64_t first =
+            b->key + j - a->causal_offset - b->query; // lane that it takes part in
+
+        for (int64_t l = 0; l < OT_MIN(first, (int64_t)PANEL); l++)
+            b->scores[j * b->row + l] = value;
+    }
+}
+
+// ---- softmax ----
+
+// e^x for x up to 88; 0 below -87.7.
+OT_SIMD_INLINE ot__vector block_exp(ot__vector x)
+{
+    const ot__vector round = ot__vector_of(12582912.0F); // as in ot__vexp
+    const ot__vector bounded = ot__vector_max(ot__vector_of(-88.0F), x);
+    const ot__vector t = bounded * 1.44269504F + round, n = t - round;
+    const ot__vector r = (bounded - n * 0.693359375F) + n * 2.12194440e-4F;
+    // 2^n; n is in the low bits of t, and -127 gives 0.
+    const ot__vector power = (ot__vector)(((ot__vector_bits)t + 127U) << 23);
+    ot__vector p = ot__vector_of(1.9875691500e-4F);
+
+    p = p * r + 1.3981999507e-3F;
+    p = p * r + 8.3334519073e-3F;
+    p = p * r + 4.1665795894e-2F;
+    p = p * r + 1.6666665459e-1F;
+    p = p * r + 5.0000001201e-1F;
+    p = p * (r * r) + r + 1.0F;
+    return p * power;
+}
+
+// Of each lane, over the blocks so far: the largest score, and the sum of e^(score - largest).
+typedef struct online {
+    float largest[PANEL], sum[PANEL];
+} online;
+
+// Scores become e^(score - largest). factor: what older results are multiplied by.
+static void online_softmax(const score_block *b, online *state, float *factor)
+{
+    for (int lane = 0; lane < PANEL; lane += LANES) {
+        float *scores = b->scores + lane;
+        const ot__vector before = ot__vector_load(state->largest + lane);
+        ot__vector largest = before, shift, sum = {0}, scale;
+
+        for (int64_t j = 0; j < b->n_keys; j++)
+            largest = ot__vector_max(ot__vector_load(scores + j * b->row), largest);
+        shift = ot__vector_max(largest, ot__vector_of(-FLT_MAX)); // -infinity less itself is NaN
+        for (int64_t j = 0; j < b->n_keys; j++) {
+            const ot__vector p = block_exp(ot__vector_load(scores + j * b->row) - shift);
+
+            ot__vector_store(scores + j * b->row, p);
+            sum += p;
+        }
+        scale = block_exp(before - shift);
+        ot__vector_store(state->largest + lane, largest);
+        ot__vector_store(state->sum + lane, ot__vector_load(state->sum + lane) * scale + sum);
+        ot__vector_store(factor + lane, scale);
+    }
+}
+
+// Scores become e^(score - lse).
+static void probabilities(const score_block *b, const float *lse)
+{
+    for (int lane = 0; lane < PANEL; lane += LANES) {
+        const ot__vector shift = ot__vector_load(lse + lane);
+
+        for (int64_t j = 0; j < b->n_keys; j++) {
+            float *scores = b->scores + j * b->row + lane;
+
+            ot__vector_store(scores, block_exp(ot__vector_load(scores) - shift));
+        }
+    }
+}
+
+// ds: the gradient of the probabilities, which becomes that of the scores.
+static void score_gradients(const score_block *b, float *ds, const float *delta)
+{
+    for (int lane = 0; lane < PANEL; lane += LANES) {
+        const ot__vector centre = ot__vector_load(delta + lane);
+
+        for (int64_t j = 0; j < b->n_keys; j++) {
+            float *to = ds + j * b->row + lane;
+
+            ot__vector_store(to, ot__vector_load(b->scores + j * b->row + lane) *
+                                     (ot__vector_load(to) - centre));
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Part of simd_attention.c: products of blocks in tiles that stay in registers, and copies of rows
+// into the order that the tiles read.
+#ifndef OT_KERNELS_SIMD_ATTENTION_TILES_H
+#define OT_KERNELS_SIMD_ATTENTION_TILES_H
+
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "kernels/simd.h"
+
+#if OT_ISA_LEVEL == 2 // 28 sums, two vectors of b; 32 registers
+enum { TILE_ROWS = 14, TILE_VECTORS = 2 };
+#elif OT_ISA_LEVEL == 1    // 12 sums, two vectors of b, one of a; 16 registers
+enum { TILE_ROWS = 6, TILE_VECTORS = 2 };
+#elif defined(__aarch64__) // 24 sums, four vectors of b; 32 registers
+enum { TILE_ROWS = 6, TILE_VECTORS = 4 };
+#else
+enum { TILE_ROWS = 4, TILE_VECTORS = 2 };
+#endif
+enum {
+    LANES = OT_VECTOR_LANES,
+    PANEL = TILE_VECTORS * LANES, // queries whose scores stand side by side
+    QUERIES = 64,                 // whole panels
+    KEYS = 64,
+    PITCH_STEP = 16,
+};
+
+// Floats from one copied row of n elements to the next: rows must not fall on the same lines of the
+// cache.
+static int64_t pitch_of(int64_t n)
+{
+    const int64_t pitch = (n + PITCH_STEP - 1) / PITCH_STEP * PITCH_STEP;
+
+    return pitch % (8 * PITCH_STEP) == 0 ? pitch + PITCH_STEP : pitch;
+}
+
+// ---- the tile ----
+
+// y = a * b, y + a * b, or y * factor + a * b.
+typedef enum tile_kind { TILE_SET, TILE_ADD, TILE_SCALE_ADD } tile_kind;
+
+typedef struct product {
+    float *y;
+    const float *a, *b, *factor; // factor: for each column
+    int64_t y_row, a_row, a_k, b_k;
+    int64_t rows, depth;
+} product;
+
+// All arguments but p, row and column are constants where it is called.
+OT_SIMD_INLINE void attention_tile(const product *p, int64_t row, int64_t column, int rows,
+                                   int vectors, tile_kind kind, int64_t a_row, int64_t a_k)
+{
+    const float *a = p->a + row * a_row, *b = p->b + column;
+    const int64_t b_k = p->b_k;
+    ot__vector sum[TILE_ROWS][TILE_VECTORS];
+
+    OT_SIMD_UNROLL
+    for (int i = 0; i < rows; i++)
+        OT_SIMD_UNROLL
+    for (int v = 0; v < vectors; v++)
+        sum[i][v] = (ot__vector){0};
+    for (int64_t k = 0; k < p->depth; k++) {
+        ot__vector columns[TILE_VECTORS];
+
+        OT_SIMD_UNROLL
+        for (int v = 0; v < vectors; v++)
+            columns[v] = ot__vector_load(b + v * LANES);
+        OT_SIMD_UNROLL
+        for (int i = 0; i < rows; i++)
+            OT_SIMD_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] += a[i * a_row] * columns[v];
+        a += a_k;
+        b += b_k;
+    }
+    OT_SIMD_UNROLL
+    for (int i = 0; i < rows; i++)
+        OT_SIMD_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        float *y = p->y + (row + i) * p->y_row + column + v * LANES;
+
+        if (kind == TILE_ADD)
+            sum[i][v] += ot__vector_load(y);
+        if (kind == TILE_SCALE_ADD)
+            sum[i][v] += ot__vector_load(y) * ot__vector_load(p->factor + column + v * LANES);
+        ot__vector_store(y, sum[i][v]);
+    }
+}
+
+// The tile of `rows` rows, which the compiler must know to keep the sums in registers.
+OT_SIMD_INLINE void attention_tile_of(const product *p, int64_t row, int64_t column, int rows,
+                                      int vectors, tile_kind kind, int64_t a_row, int64_t a_k)
+{
+    switch (rows) {
+#if OT_ISA_LEVEL == 2
+    case 14:
+        attention_tile(p, row, column, 14, vectors, kind, a_row, a_k);
+        break;
+    case 13:
+        attention_tile(p, row, column, 13, vectors, kind, a_row, a_k);
+        break;
+    case 12:
+        attention_tile(p, row, column, 12, vectors, kind, a_row, a_k);
+        break;
+    case 11:
+        attention_tile(p, row, column, 11, vectors, kind, a_row, a_k);
+        break;
+    case 10:
+        attention_tile(p, row, column, 10, vectors, kind, a_row, a_k);
+        break;
+    case 9:
+        attention_tile(p, row, column, 9, vectors, kind, a_row, a_k);
+        break;
+    case 8:
+        attention_tile(p, row, column, 8, vectors, kind, a_row, a_k);
+        break;
+    case 7:
+        attention_tile(p, row, column, 7, vectors, kind, a_row, a_k);
+        break;
+#endif
+#if OT_ISA_LEVEL > 0 || defined(__aarch64__)
+    case 6:
+        attention_tile(p, row, column, 6, vectors, kind, a_row, a_k);
+        break;
+    case 5:
+        attention_tile(p, row, column, 5, vectors, kind, a_row, a_k);
+        break;
+#endif
+    case 4:
+        attention_tile(p, row, column, 4, vectors, kind, a_row, a_k);
+        break;
+    case 3:
+        attention_tile(p, row, column, 3, vectors, kind, a_row, a_k);
+        break;
+    case 2:
+        attention_tile(p, row, column, 2, vectors, kind, a_row, a_k);
+        break;
+    default:
+        attention_tile(p, row, column, 1, vectors, kind, a_row, a_k);
+        break;
+    }
+}
+
+// Rows of about the same number in each tile.
+static int64_t n_tiles_of(int64_t rows)
+{
+    return (rows + TILE_ROWS - 1) / TILE_ROWS;
+}
+
+// The three products. Scores: y = a * b with rows of a one after the other, one panel of columns.
+static void multiply_rows(const product *p)
+{
+    const int64_t n = n_tiles_of(p->rows);
+
+    for (int64_t t = 0; t < n; t++) {
+        const int64_t row = p->rows * t / n, end = p->rows * (t + 1) / n;
+
+        attention_tile_of(p, row, 0, (int)(end - row), TILE_VECTORS, TILE_SET, p->a_row, 1);
+    }
+}
+
+// One panel of columns, a's columns one after the other: y * factor + a * b, or y + a * b.
+static void multiply_columns(const product *p)
+{
+    const int64_t n = n_tiles_of(p->rows);
+
+    for (int64_t t = 0; t < n; t++) {
+        const int64_t row = p->rows * t / n, end = p->rows * (t + 1) / n;
+
+        if (p->factor != NULL)
+            attention_tile_of(p, row, 0, (int)(end - row), TILE_VECTORS, TILE_SCALE_ADD, 1, p->a_k);
+        else
+            attention_tile_of(p, row, 0, (int)(end - row), TILE_VECTORS, TILE_ADD, 1, p->a_k);
+    }
+}
+
+// y + a * b over n_columns columns, of which each row has a whole number of vectors; a is a block
+// of scores. Rows from `row` on, which the columns of a before `first` do not reach.
+static void multiply_scores(const product *p, int64_t row, int64_t end, int64_t n_columns)
+{
+    for (int64_t column = 0; column < n_columns; column += PANEL)
+        if (n_columns - column > PANEL - LANES)
+            attention_tile_of(p, row, column, (int)(end - row), TILE_VECTORS, TILE_ADD, QUERIES, 1);
+        else
+            for (int64_t c = column; c < n_columns; c += LANES)
+                attention_tile_of(p, row, c, (int)(end - row), 1, TILE_ADD, QUERIES, 1);
+}
+
+// ---- rows and panels ----
+
+// n positions of `size` elements, times factor, as rows of `pitch` floats that end in zeros.
+static void copy_positions(float *to, int64_t pitch, const float *from, const ot__heads *lies,
+                           int64_t n, int64_t size, float factor)
+{
+    for (int64_t i = 0; i < n; i++, to += pitch) {
+        const float *x = from + i * lies->position;
+
+        if (lies->element == 1) {
+            OT_SIMD_LOOP
+            for (int64_t e = 0; e < size; e++)
+                to[e] = x[e] * factor;
+        } else {
+            for (int64_t e = 0; e < size; e++)
+                to[e] = x[e * lies->element] * factor;
+        }
+        for (int64_t e = size; e < pitch; e++)
+            to[e] = 0;
+    }
+}
+
+static void store_positions(float *to, const ot__heads *lies, const float *from, int64_t pitch,
+                            int64_t n, int64_t size, float factor)
+{
+    for (int64_t i = 0; i < n; i++, from += pitch) {
+        float *y = to + i * lies->position;
+
+        if (lies->element == 1) {
+            OT_SIMD_LOOP
+            for (int64_t e = 0; e < size; e++)
+                y[e] = from[e] * factor;
+        } else {
+            for (int64_t e = 0; e < size; e++)
+                y[e * lies->element] = from[e] * factor;
+        }
+    }
+}
+
+static int64_t whole_quads(int64_t n)
+{
+    return (n + 3) / 4 * 4;
+}
+
+// to[column][row] = from[row][column]; rows and columns are multiples of 4.
+static void turn_panel(float *to, int64_t to_row, const float *from, int64_t from_row, int64_t rows,
+                       int64_t columns)
+{
+    for (int64_t i = 0; i < rows; i += 4)
+        for (int64_t j = 0; j < columns; j += 4)
+            ot__transpose4(to + j * to_row + i, to_row, from + i * from_row + j, from_row);
+}
+
+#endif
