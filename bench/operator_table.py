@@ -140,9 +140,9 @@ ELEMENTWISE = [
         "ratio = Constant <value_float = 0.1> ()\nt = Constant <value = bool {1}> ()\nY = Dropout (X, ratio, t)",
         "F.dropout(X, 0.1, True)", random=True),
     Row("FakeQuant", f"X {ROWS_OF_TRANSFORMER}",
-        "scale = Constant <value_float = 0.01> ()\nzero = Constant <value_float = 128.0> ()\n"
+        "scale = Constant <value_float = 0.0078125> ()\nzero = Constant <value_float = 128.0> ()\n"
         "Y = com.microsoft.FakeQuant (X, scale, zero)",
-        "torch.fake_quantize_per_tensor_affine(X, 0.01, 128, 0, 255)"),
+        "torch.fake_quantize_per_tensor_affine(X, 0.0078125, 128, 0, 255)"),
 ]
 
 REDUCTIONS = [

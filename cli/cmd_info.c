@@ -29,8 +29,8 @@ static const option_spec info_table[] = {
     {"json", OPTION_FLAG, AT(json), NULL, "print one JSON object", NULL, NULL, 0},
     {"text", OPTION_FLAG, AT(text), NULL, "print the model in ONNX's textual syntax", NULL, NULL,
      0},
-    {"plan", OPTION_FLAG, AT(plan), NULL, "print the plan of a training step, a line a kernel",
-     NULL, NULL, 0},
+    {"plan", OPTION_FLAG, AT(plan), NULL,
+     "print the plan of a training step, each kernel with the reason", NULL, NULL, 0},
     {"untrusted", OPTION_FLAG, AT(untrusted), NULL,
      "read a state in HDF5 in a process of its own, which it cannot harm", NULL, NULL, 0},
     {.help = "Step"},
@@ -55,6 +55,7 @@ typedef struct step_info {
     ot_memory rank_memory;
     int64_t n_sent;
     bool has_ranks;
+    bool json; // what the plan is wanted as
     char *plan;
     char problem[512]; // why there is none
 } step_info;
@@ -107,9 +108,11 @@ static void describe_trainer(ot_trainer *trainer, int64_t batch_size, step_info 
         st = shape_input(session, i, batch_size, &shapes[i]);
     if (st == OT_OK)
         st = ot_trainer_memory(trainer, shapes, n, &out->memory);
-    if (st == OT_OK && ot_session_describe_plan(session, OT_MODE_TRAIN, shapes,
-                                                ot_session_input_count(session, OT_MODE_TRAIN),
-                                                &out->plan) == OT_OK) {
+    if (st == OT_OK)
+        st = (out->json ? ot_session_plan_json : ot_session_describe_plan)(
+            session, OT_MODE_TRAIN, shapes, ot_session_input_count(session, OT_MODE_TRAIN),
+            &out->plan);
+    if (st == OT_OK) {
         out->state_bytes = ot_session_state_bytes(session);
         out->plan_bytes = ot_session_plan_bytes(session);
     }
@@ -357,6 +360,24 @@ static void print_text(const json_t *info, const step_info *step, int64_t batch_
         print_ranks(step);
 }
 
+// As text or as JSON, which are many lines.
+static int print_plan(const step_info *step)
+{
+    json_t *plan;
+
+    if (!step->plan)
+        return report_error();
+    if (!step->json) {
+        fputs(step->plan, stdout);
+        print_memory("memory", &step->memory);
+        return EXIT_SUCCESS;
+    }
+    plan = json_loads(step->plan, 0, NULL);
+    json_object_set_new(plan, "memory", memory_json(&step->memory));
+    write_json(stdout, plan, JSON_INDENT(1));
+    return EXIT_SUCCESS;
+}
+
 static int print_model(const ot_model *model)
 {
     char *text;
@@ -401,15 +422,11 @@ static int info_run(const void *values, const char *const *arguments)
         ot_model_destroy(model);
         return code;
     }
+    step.json = v->json;
     measure_step(model, v, config, &setup, &step);
     ot_config_destroy(config);
     if (v->plan) {
-        if (step.plan) {
-            fputs(step.plan, stdout);
-            print_memory("memory", &step.memory);
-        } else {
-            code = report_error();
-        }
+        code = print_plan(&step);
     } else if (v->parallel && !step.has_ranks) {
         code = report_error();
     } else {

@@ -397,6 +397,11 @@ OT_API const ot_arg *ot_prep_out(const ot_prep *p, int i); ///< NULL: omitted
 /** Elements of an input that is the same in every run of this plan, row-major; else NULL. */
 OT_API const void *ot_prep_constant(const ot_prep *p, int i);
 OT_API int ot_prep_threads(const ot_prep *p);
+/** What can_run returns together with the reason, which ot_session_describe_plan() shows: true, or
+ * false. `reason` lives until the kernel is prepared; prepare, too, may say why it takes the node.
+ */
+OT_API bool ot_prep_takes(const ot_prep *p, const char *reason);
+OT_API bool ot_prep_declines(const ot_prep *p, const char *reason);
 OT_API bool ot_prep_reproducible(const ot_prep *p); ///< same bits wanted for any number of threads
 /** Memory that lives with the plan, zeroed; the run's `state`. Call once; NULL (and the error) when
  * out of memory. */

@@ -30,12 +30,12 @@ typedef enum ot_recompute {
 typedef enum ot_precision { OT_PRECISION_F32, OT_PRECISION_BF16, OT_PRECISION_F16 } ot_precision;
 
 typedef struct ot_session_options {
-    size_t size;       ///< sizeof(ot_session_options)
-    int n_threads;     ///< 0: all processors
-    int reproducible;  ///< 1: the same bits for any number of threads
-    size_t memory_max; ///< bytes for parameters, gradients, moments, activations and sums over
-                       ///< ranks, which lifts the default of ot_set_memory_max(); 0: what
-                       ///< that leaves; or OT_MEMORY_UNLIMITED
+    size_t size;           ///< sizeof(ot_session_options)
+    int n_threads;         ///< 0: all processors
+    int reproducible;      ///< 1: the same bits for any number of threads
+    size_t memory_max;     ///< bytes for parameters, gradients, moments, activations and sums over
+                           ///< ranks, which lifts the default of ot_set_memory_max(); 0: what
+                           ///< that leaves; or OT_MEMORY_UNLIMITED
     int reference_kernels; ///< 1: only reference kernels, as OT_KERNELS=ref
     unsigned recompute;    ///< what of the forward pass is made again for the backward pass instead
                            ///< of kept: ot_recompute, joined by |
@@ -287,10 +287,12 @@ OT_API ot_status ot_model_export_view(const ot_model *eval, ot_checkpoint *check
 OT_API size_t ot_session_state_bytes(const ot_session *session);
 OT_API size_t ot_session_plan_bytes(const ot_session *session);
 
-/** The plan for the given input shapes, one line a step. The caller releases it with
- * ot_string_free(). */
+/** The plan for the given input shapes: each step with its kernel and why it is that one, and which
+ * operators run reference kernels; as text, or as a JSON object. Released by ot_string_free(). */
 OT_API ot_status ot_session_describe_plan(ot_session *session, ot_mode mode,
                                           const ot_shape *input_shapes, int n_inputs, char **out);
+OT_API ot_status ot_session_plan_json(ot_session *session, ot_mode mode, const ot_shape *shapes,
+                                      int n_inputs, char **out);
 
 #ifdef __cplusplus
 }

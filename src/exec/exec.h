@@ -89,5 +89,6 @@ void ot__plan_set_block(ot__plan *plan, void *block);
 // One line per step: operator, kernel, shapes, layouts, offsets; for `info --plan` and OT_PROFILE
 // (with times).
 ot_status ot__plan_describe(const ot__plan *plan, ot__buf *out);
+ot_status ot__plan_write_json(const ot__plan *plan, ot__buf *out);
 
 #endif

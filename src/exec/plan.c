@@ -71,12 +71,30 @@ static ot_status offer_edges(const ot__plan *plan, ot_prep *prep)
     return ot__edges_make(plan->arena, prep, prep->edges);
 }
 
+// NULL where there is nothing to say.
+static ot_status keep_step_reason(const ot__plan *plan, const ot__reasons *reasons,
+                                  ot__plan_step *step)
+{
+    ot__buf text = {0};
+    ot_status st;
+
+    ot__reasons_text(reasons, step->kernel, &text);
+    st = ot__buf_status(&text);
+    if (st == OT_OK && text.length > 0) {
+        step->reason = ot__arena_strdup(plan->arena, text.data);
+        st = ot__made(step->reason != NULL);
+    }
+    ot__buf_deinit(&text);
+    return st;
+}
+
 static ot_status prepare_step(ot__plan_builder *b, const ot_node *node, ot__plan_step *step)
 {
     const ot__plan *plan = b->plan;
     const size_t n_in = (size_t)step->run.n_in + 1;
     const int threads_before = ot__parallel_max();
     const void **constant = ot__arena_alloc(b->arena, n_in * sizeof *constant);
+    ot__reasons reasons = {.n_declined = 0};
     ot_prep prep = {.node = node,
                     .in = step->run.in,
                     .out = (const ot_arg *const *)step->run.out,
@@ -85,7 +103,8 @@ static ot_status prepare_step(ot__plan_builder *b, const ot_node *node, ot__plan
                     .n_out = step->run.n_out,
                     .in_first = step->run.in_first,
                     .n_threads = plan->n_threads,
-                    .reproducible = b->options->reproducible};
+                    .reproducible = b->options->reproducible,
+                    .reasons = &reasons};
 
     OT_TRY(ot__made(constant != NULL));
     for (int i = 0; i < step->run.n_in; i++) {
@@ -98,12 +117,16 @@ static ot_status prepare_step(ot__plan_builder *b, const ot_node *node, ot__plan
     step->kernel = ot__kernel_select(&prep, b->options->reference_only);
     if (step->kernel == NULL)
         return ot__kernel_refused(node);
+    reasons.said = reasons.taken;
     step->edges = prep.is_widened ? prep.edges : NULL;
     // A primitive of a library runs with as many threads as there are while it is made.
     ot__parallel_set(prep.n_threads);
     const ot_status st = ot__kernel_prepare(step->kernel, &prep);
 
     ot__parallel_set(threads_before);
+    reasons.taken = reasons.said; // prepare may know more
+    if (st == OT_OK)
+        OT_TRY(keep_step_reason(plan, &reasons, step));
     step->state_bytes = prep.state_bytes;
     step->run.state = prep.state;
     step->run.n_threads = prep.n_threads;

@@ -64,8 +64,9 @@ typedef struct ot__range {
 typedef struct ot__plan_step {
     const ot_kernel *kernel;
     ot_run run;
-    ot__edges *edges;  // NULL unless the kernel is one for f32 and `run` has f16 or bf16
-    const char *label; // "Gemm 'fc1'"
+    ot__edges *edges;   // NULL unless the kernel is one for f32 and `run` has f16 or bf16
+    const char *label;  // "Gemm 'fc1'"
+    const char *reason; // why this kernel; NULL: it is the first, and takes all that there is
     size_t scratch_bytes, scratch_offset, state_bytes;
     bool is_ordered; // runs whatever has failed before it
     double seconds;  // of all runs, when profiling
@@ -172,6 +173,7 @@ void ot__plan_direct_gradients(ot__plan *plan); // before each run, with everyth
 
 // profile.c
 bool ot__profile_wanted(void);
+void ot__plan_describe_step(ot__buf *out, const ot__plan *plan, const ot__plan_step *step);
 void ot__profile_log(const ot__plan *plan);
 
 #endif

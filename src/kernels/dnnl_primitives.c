@@ -174,6 +174,25 @@ static size_t scratch_of(const_dnnl_primitive_desc_t pd, ot__md *md)
     return *md == NULL ? 0 : dnnl_memory_desc_get_size(*md);
 }
 
+// "jit:avx512_core and brgconv:avx512_core"; what exceeds the room is left out.
+static void note_name(ot__dnnl_primitives *p, const_dnnl_primitive_desc_t pd)
+{
+    dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
+    const size_t length = strlen(p->names);
+    const char *name = NULL;
+
+    if (dnnl_primitive_desc_query(pd, dnnl_query_primitive_kind, 0, &kind) != dnnl_success ||
+        dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name) != dnnl_success ||
+        kind == dnnl_reorder || name == NULL || strstr(p->names, name) != NULL)
+        return;
+    snprintf(p->names + length, sizeof p->names - length, "%s%s", length > 0 ? " and " : "", name);
+}
+
+const char *ot__dnnl_names(const ot__dnnl_primitives *p)
+{
+    return p->names;
+}
+
 dnnl_status_t ot__dnnl_add(ot__dnnl_primitives *p, const_dnnl_primitive_desc_t pd)
 {
     ot__dnnl_step *s;
@@ -181,6 +200,7 @@ dnnl_status_t ot__dnnl_add(ot__dnnl_primitives *p, const_dnnl_primitive_desc_t p
     const size_t n_bytes = scratch_of(pd, &scratch);
 
     OT__DNNL_TRY(new_step(p, 1, &s));
+    note_name(p, pd);
     OT__DNNL_TRY(dnnl_primitive_create(&s->primitive, pd));
     return n_bytes == 0
                ? dnnl_success
@@ -198,6 +218,7 @@ dnnl_status_t ot__dnnl_add_chunks(ot__dnnl_primitives *p, const_dnnl_primitive_d
 
     OT__DNNL_TRY(new_step(p, n_threads, &s));
     s->n_chunks = n_chunks;
+    note_name(p, pd);
     ot__parallel_set(1);
     st = dnnl_primitive_create(&s->primitive, pd);
     ot__parallel_set(n_threads);

@@ -7,7 +7,7 @@
 #include "kernels/dnnl_compat.h"
 #include "kernels/kernels.h"
 
-enum { OT__DNNL_MAX_ARGS = 6, OT__DNNL_MAX_STEPS = 8 };
+enum { OT__DNNL_MAX_ARGS = 6, OT__DNNL_MAX_STEPS = 8, OT__DNNL_NAMES = 96 };
 
 // Where an argument lies: in slot i of the pointers given to a run, or in the scratch memory.
 typedef struct ot__dnnl_place {
@@ -35,6 +35,7 @@ struct ot__dnnl_primitives {
     ot__dnnl_step step[OT__DNNL_MAX_STEPS];
     int n_steps;
     size_t scratch_used, scratch_bytes;
+    char names[OT__DNNL_NAMES]; // of the implementations, without copies
 };
 
 // The instruction sets that oneDNN uses, of dnnl_cpu_isa_t: those of the processor that OT_ISA

@@ -67,7 +67,8 @@ enum {
 ot_status ot__dnnl_run(const ot__dnnl_primitives *p, void *const *slots, void *scratch);
 bool ot__dnnl_has_bf16(void); // the processor multiplies bf16: AVX-512 with it, or AMX
 size_t ot__dnnl_scratch_bytes(const ot__dnnl_primitives *p);
-void ot__dnnl_destroy(ot__dnnl_primitives *p); // NULL is fine
+const char *ot__dnnl_names(const ot__dnnl_primitives *p); // what oneDNN calls its implementations
+void ot__dnnl_destroy(ot__dnnl_primitives *p);            // NULL is fine
 
 // dnnl_reorder.c: the same elements of f32, f16 or bf16 in another layout; false where oneDNN does
 // not know the layouts or is slow
@@ -112,6 +113,11 @@ static inline size_t ot__dnnl_scratch_bytes(const ot__dnnl_primitives *p)
 {
     (void)p;
     return 0;
+}
+static inline const char *ot__dnnl_names(const ot__dnnl_primitives *p)
+{
+    (void)p;
+    return "";
 }
 static inline void ot__dnnl_destroy(ot__dnnl_primitives *p)
 {

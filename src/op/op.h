@@ -202,6 +202,19 @@ typedef struct ot__edges {
     int64_t *term;  // per output: where in the scratch a piece leaves what is added; -1: nowhere
 } ot__edges;
 
+// reasons.c: why ot__kernel_select() has taken what it takes.
+typedef struct ot__reasons {
+    const char *said;  // by the can_run that was asked last, or NULL
+    const char *taken; // of the kernel that is taken; NULL: it takes all that there is
+    struct ot__declined {
+        const char *kernel, *reason;
+    } declined[8]; // as many as there is room for
+    int n_declined;
+} ot__reasons;
+void ot__reasons_decline(ot__reasons *reasons, const ot_kernel *kernel, const char *reason);
+// "few rows; not dnnl (...)"; "" where there is nothing to say.
+void ot__reasons_text(const ot__reasons *reasons, const ot_kernel *taken, ot__buf *out);
+
 struct ot_prep {
     const ot_node *node;
     const ot_arg *const *in;
@@ -215,6 +228,7 @@ struct ot_prep {
     // Where some argument is f16 or bf16 (ot__edges_wanted): lets select take a kernel for f32,
     // which is then shown in, out and constant of `edges`; NULL: only exact types.
     ot__edges *edges;
+    ot__reasons *reasons; // receives them; NULL: nobody asks
     // results
     const ot_layout **want_in, **want_out; // NULL arrays while layouts are not asked for
     bool is_widened;                       // select has taken a kernel for f32 by `edges`

@@ -39,7 +39,7 @@ int ot_prep_threads(const ot_prep *p)
 
 bool ot__prep_has_elements(const ot_prep *p)
 {
-    return p->in[0]->count > 0;
+    return p->in[0]->count > 0 || ot_prep_declines(p, "there is nothing to compute");
 }
 
 bool ot_prep_reproducible(const ot_prep *p)

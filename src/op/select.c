@@ -79,16 +79,38 @@ bool ot__kernel_takes(const ot_kernel *kernel, const ot_node *node)
 
 enum { FAST = 1, PORTABLE = 2 }; // kernels, by OT_KERNEL_REFERENCE
 
+// Why an entry cannot run the node; NULL: it can.
+static const char *refusal(const ot_prep *p, const ot_kernel *k, bool widened)
+{
+    ot__reasons ignored, *reasons = p->reasons != NULL ? p->reasons : &ignored;
+
+    reasons->said = NULL;
+    if ((k->flags & (OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT)) == 0 && p->reproducible)
+        return "its bits depend on the number of threads";
+    if (!kernel_takes(k, p->node, widened))
+        return "not for these element types";
+    if (k->can_run == NULL || k->can_run(p))
+        return NULL;
+    return reasons->said != NULL ? reasons->said : "not for this problem";
+}
+
 static const ot_kernel *select_among(ot_prep *p, int which, bool widened)
 {
     for (const ot_kernel *k = p->node->op->kernels; k != NULL && k->run != NULL; k++) {
         const bool is_reference = (k->flags & OT_KERNEL_REFERENCE) != 0;
         const bool is_exact = (k->flags & OT_KERNEL_THREAD_EXACT) != 0;
+        const char *refused;
 
-        if ((which & (is_reference ? PORTABLE : FAST)) == 0 ||
-            (!is_reference && p->reproducible && !is_exact) || !kernel_takes(k, p->node, widened) ||
-            (k->can_run != NULL && !k->can_run(p)))
+        if ((which & (is_reference ? PORTABLE : FAST)) == 0)
             continue;
+        refused = refusal(p, k, widened);
+        if (refused != NULL) {
+            if (!is_reference)
+                ot__reasons_decline(p->reasons, k, refused);
+            continue;
+        }
+        if (p->reasons != NULL)
+            p->reasons->taken = p->reasons->said;
         if (p->reproducible && !is_exact) // one thread gives the same bits whatever was asked for
             p->n_threads = 1;
         return k;
@@ -116,7 +138,7 @@ static const ot_kernel *select_widened(ot_prep *p, int which)
     return NULL;
 }
 
-const ot_kernel *ot__kernel_select(ot_prep *p, bool reference_only)
+static const ot_kernel *select_kernel(ot_prep *p, bool reference_only)
 {
     const ot_kernel *kernel = NULL;
 
@@ -129,6 +151,15 @@ const ot_kernel *ot__kernel_select(ot_prep *p, bool reference_only)
         if (kernel == NULL)
             kernel = select_widened(p, which);
     }
+    return kernel;
+}
+
+const ot_kernel *ot__kernel_select(ot_prep *p, bool reference_only)
+{
+    const ot_kernel *kernel = select_kernel(p, reference_only);
+
+    if (reference_only && p->reasons != NULL)
+        p->reasons->taken = "reference kernels are asked for";
     return kernel;
 }
 

@@ -366,7 +366,7 @@ ot_checkpoint *ot_session_checkpoint(ot_session *session)
     return OT_IS_LIVE(session) ? session->checkpoint : NULL;
 }
 
-static ot_status check_mode(ot_mode mode)
+ot_status ot__session_check_mode(ot_mode mode)
 {
     if (mode == OT_MODE_TRAIN || mode == OT_MODE_EVAL)
         return OT_OK;
@@ -432,7 +432,7 @@ ot_status ot_session_input_info(const ot_session *session, ot_mode mode, int ind
     OT_TRY(OT_GIVEN(session));
     OT_TRY(OT_GIVEN(dtype));
     OT_TRY(OT_GIVEN(shape));
-    OT_TRY(check_mode(mode));
+    OT_TRY(ot__session_check_mode(mode));
     if (name == NULL)
         return ot__error(OT_ERR_NOT_FOUND, "%s: no input %d", program_of(session, mode)->what,
                          index);
@@ -455,39 +455,4 @@ size_t ot_session_state_bytes(const ot_session *session)
 size_t ot_session_plan_bytes(const ot_session *session)
 {
     return OT_IS_LIVE(session) ? session->plan_bytes : 0;
-}
-
-static ot_status describe_plan(ot_session *session, ot__compiled_model *program,
-                               const ot_shape *input_shapes, int n_inputs, char **out)
-{
-    ot__buf text = {0};
-    ot__plan *plan;
-    ot_status st;
-
-    if (program->model == NULL)
-        return ot__error(OT_ERR_STATE, "the session has no %s", program->what);
-    OT_TRY(ot__session_check_values(session));
-    if (n_inputs != program->n_user_inputs)
-        return ot__error(OT_ERR_INVALID, "%s: %d input shapes, expected %d", program->what,
-                         n_inputs, program->n_user_inputs);
-    for (int i = 0; i < n_inputs; i++)
-        program->given.shapes[i] = input_shapes[i];
-    OT_TRY(ot__session_plan(session, program, &plan));
-    st = ot__plan_describe(plan, &text);
-    if (st != OT_OK)
-        ot__buf_deinit(&text);
-    *out = text.data;
-    return st;
-}
-
-ot_status ot_session_describe_plan(ot_session *session, ot_mode mode, const ot_shape *input_shapes,
-                                   int n_inputs, char **out)
-{
-    OT_TRY(OT_OUT(out));
-    OT_TRY(OT_GIVEN_MANY(input_shapes, n_inputs));
-    OT_TRY(check_mode(mode));
-    OT_TRY(ot__session_enter(session));
-    return ot__session_leave(
-        session, describe_plan(session, mode == OT_MODE_TRAIN ? &session->training : &session->eval,
-                               input_shapes, n_inputs, out));
 }

@@ -215,6 +215,7 @@ struct ot_session {
 #define OT_KIND_SESSION "session"
 
 // session.c
+ot_status ot__session_check_mode(ot_mode mode);
 // Entering for what a trainer that has the session does alone: OT_ERR_STATE while it has.
 ot_status ot__session_enter_step(const ot_session *session);
 // OT_ERR_STATE when the checkpoint is nominal.

@@ -191,8 +191,12 @@ static bool conv_can_dnnl(const ot_prep *p)
     ot__geometry geometry;
     ot__dnnl_conv c;
 
-    return conv_takes_types(p) && conv_problem(p, &geometry, &c) &&
-           (is_gradient(p) ? ot__dnnl_can_conv_grad(&c) : ot__dnnl_can_conv(&c));
+    if (!conv_takes_types(p))
+        return ot_prep_declines(p, "types that oneDNN is not faster with on this processor");
+    if (!conv_problem(p, &geometry, &c))
+        return ot_prep_declines(p, "shapes that belong to no convolution");
+    return (is_gradient(p) ? ot__dnnl_can_conv_grad(&c) : ot__dnnl_can_conv(&c)) ||
+           ot_prep_declines(p, "oneDNN has no convolution of these shapes");
 }
 
 // The layout of the weights, which are input i: what they have, where that is settled. What is
@@ -251,6 +255,7 @@ static ot_status conv_prepare(ot_prep *p, bool is_exact)
                                          ot_prep_out(p, 2) != NULL, &state->program));
     else
         OT_TRY(ot__dnnl_conv_create(&c, &state->program));
+    (void)ot_prep_takes(p, ot__dnnl_names(state->program));
     ot_prep_scratch(p, ot__dnnl_scratch_bytes(state->program));
     return OT_OK;
 }

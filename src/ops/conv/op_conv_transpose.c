@@ -175,9 +175,11 @@ static bool conv_transpose_can_dnnl(const ot_prep *p)
     transposed t;
 
     // What is rounded to bf16 already takes no bias: that would be rounded twice.
-    return ot__conv_takes(x, ot_prep_in(p, 1), ot_prep_out(p, 0)) &&
-           (bias == NULL || (x->dtype == OT_F32 && bias->dtype == OT_F32)) &&
-           transposed_problem(p, &t, &c) && ot__dnnl_can_conv(&c);
+    if (!ot__conv_takes(x, ot_prep_in(p, 1), ot_prep_out(p, 0)) ||
+        (bias != NULL && (x->dtype != OT_F32 || bias->dtype != OT_F32)))
+        return ot_prep_declines(p, "types that oneDNN is not faster with on this processor");
+    return (transposed_problem(p, &t, &c) && ot__dnnl_can_conv(&c)) ||
+           ot_prep_declines(p, "oneDNN has no convolution with that gradient");
 }
 
 static void conv_transpose_layouts_dnnl(ot_prep *p)
@@ -218,6 +220,7 @@ static ot_status prepare_transposed(ot_prep *p, bool is_exact)
         return ot_prep_fail(p, OT_ERR_INVALID, "X, W and Y do not belong to one convolution");
     c.is_exact = is_exact;
     OT_TRY(ot__dnnl_conv_grad_create(&c, true, false, false, &state->program));
+    (void)ot_prep_takes(p, ot__dnnl_names(state->program));
     ot_prep_scratch(p, ot__dnnl_scratch_bytes(state->program));
     return ot_prep_in(p, 2) == NULL ? OT_OK : prepare_bias(ot_prep_out(p, 0), state);
 }

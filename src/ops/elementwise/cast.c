@@ -105,7 +105,8 @@ void ot__convert_floats(void *to, ot_dtype to_dtype, const void *from, ot_dtype 
 
 static bool cast_has_vector_code(const ot_prep *p)
 {
-    return (ot_prep_in(p, 0)->dtype == OT_F32) != (ot_prep_out(p, 0)->dtype == OT_F32);
+    return (ot_prep_in(p, 0)->dtype == OT_F32) != (ot_prep_out(p, 0)->dtype == OT_F32) ||
+           ot_prep_declines(p, "not between f32 and a narrower type");
 }
 
 static ot_status cast_run_floats(const ot_run *r)

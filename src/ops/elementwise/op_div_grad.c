@@ -58,12 +58,12 @@ static bool div_grad_can_rows(const ot_prep *p)
 
     if (a->ndim != dy->ndim || b->ndim != dy->ndim || ot_prep_in(p, 2)->count == 0 ||
         ot_prep_in(p, 1)->count != ot_prep_in(p, 0)->count)
-        return false;
+        return ot_prep_declines(p, "A is broadcast, or B has other axes");
     while (axis < dy->ndim && b->dim[axis] == dy->dim[axis])
         axis++;
     while (axis < dy->ndim && b->dim[axis] == 1)
         axis++;
-    return axis == dy->ndim;
+    return axis == dy->ndim || ot_prep_declines(p, "B does not have one divisor a row");
 }
 
 static void div_grad_piece(const void *context, float *const *at, int64_t first, int64_t n)

@@ -200,12 +200,15 @@ static ot_status tile_run_integers(const ot_run *r)
 // Sums of more operands than that go through y, which must hold them.
 static bool tile_fits(const ot_prep *p)
 {
-    return p->n_in <= OT__MAX_OPERANDS || p->out[0]->dtype == OT_F32;
+    return p->n_in <= OT__MAX_OPERANDS || p->out[0]->dtype == OT_F32 ||
+           ot_prep_declines(p, "sums of that many operands would be rounded on the way");
 }
 
 static bool tile_has_vector_code(const ot_prep *p)
 {
-    return p->node->op->tile->f32 != NULL && tile_fits(p);
+    if (p->node->op->tile->f32 == NULL)
+        return ot_prep_declines(p, "the function has no vector code");
+    return tile_fits(p);
 }
 
 #define REF(types, run) OT__REF_KERNEL(types, ot__tile_prepare, run)

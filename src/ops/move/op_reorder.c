@@ -11,7 +11,8 @@ static bool reorder_can_dnnl(const ot_prep *p)
 {
     const ot_arg *x = ot_prep_in(p, 0), *y = ot_prep_out(p, 0);
 
-    return x->count > 0 && ot__dnnl_can_reorder(x->dtype, &x->shape, x->layout, y->layout);
+    return x->count > 0 && (ot__dnnl_can_reorder(x->dtype, &x->shape, x->layout, y->layout) ||
+                            ot_prep_declines(p, "oneDNN does not know the layout or the type"));
 }
 
 static ot_status reorder_prepare_dnnl(ot_prep *p)

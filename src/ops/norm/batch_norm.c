@@ -138,10 +138,10 @@ bool ot__batch_norm_can_simd(const ot_prep *p)
 
     for (int i = 0; i < p->n_in; i++)
         if (!is_image_or_f32(p->in[i], images))
-            return false;
+            return ot_prep_declines(p, "types that do not meet in training");
     for (int i = 0; i < p->n_out; i++)
         if (!is_image_or_f32(p->out[i], images))
-            return false;
+            return ot_prep_declines(p, "types that do not meet in training");
     return ot__prep_has_elements(p);
 }
 

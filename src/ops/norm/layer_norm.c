@@ -134,7 +134,9 @@ static ot__float_rows layer_norm_rows(const ot__layer_norm *p, const ot_arg *y, 
 
 static bool layer_norm_can_simd(const ot_prep *p)
 {
-    return ot__prep_has_elements(p) && ot__layer_norm_others_are_f32(p, X, Y);
+    if (!ot__layer_norm_others_are_f32(p, X, Y))
+        return ot_prep_declines(p, "types that do not meet in training");
+    return ot__prep_has_elements(p);
 }
 
 static ot_status layer_norm_prepare_simd(ot_prep *p)

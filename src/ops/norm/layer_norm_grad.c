@@ -96,8 +96,10 @@ static ot__float_rows layer_norm_grad_rows(const ot__layer_norm *p, const ot_arg
 
 static bool layer_norm_grad_can_simd(const ot_prep *p)
 {
-    return ot__prep_has_elements(p) && ot_prep_in(p, DY)->dtype == ot_prep_in(p, X)->dtype &&
-           ot__layer_norm_others_are_f32(p, X, DX);
+    if (ot_prep_in(p, DY)->dtype != ot_prep_in(p, X)->dtype ||
+        !ot__layer_norm_others_are_f32(p, X, DX))
+        return ot_prep_declines(p, "types that do not meet in training");
+    return ot__prep_has_elements(p);
 }
 
 static ot_status layer_norm_grad_prepare_simd(ot_prep *p)

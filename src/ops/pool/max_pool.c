@@ -101,15 +101,19 @@ static ot_status max_pool_run_narrow(const ot_run *r)
 
 // ---- f32 in any layout ----
 
-static bool planes_are_small(const ot_arg *x, const ot_arg *y)
+static bool planes_are_small(const ot_prep *p, const ot_arg *x, const ot_arg *y)
 {
-    return x->count > 0 && y->count > 0 && ot__plane_elements(&x->shape) <= INT32_MAX;
+    if (x->count == 0 || y->count == 0)
+        return ot_prep_declines(p, "there is nothing to compute");
+    return ot__plane_elements(&x->shape) <= INT32_MAX ||
+           ot_prep_declines(p, "a plane has more elements than 32 bits count");
 }
 
 static bool max_pool_can_simd(const ot_prep *p)
 {
-    return planes_are_small(ot_prep_in(p, 0), ot_prep_out(p, 0)) &&
-           ot_attr_int(ot_prep_node(p), "storage_order") == 0;
+    if (ot_attr_int(ot_prep_node(p), "storage_order") != 0)
+        return ot_prep_declines(p, "indices by columns (storage_order)");
+    return planes_are_small(p, ot_prep_in(p, 0), ot_prep_out(p, 0));
 }
 
 static void max_pool_layouts(ot_prep *p)
@@ -132,7 +136,7 @@ static ot_status max_pool_run_simd(const ot_run *r)
 
 static bool max_pool_grad_can_simd(const ot_prep *p)
 {
-    return planes_are_small(ot_prep_out(p, 0), ot_prep_in(p, 0));
+    return planes_are_small(p, ot_prep_out(p, 0), ot_prep_in(p, 0));
 }
 
 // That of the indices.

@@ -253,6 +253,9 @@ static void a_plan_can_be_read(void **state)
     assert_non_null(strstr(text, "InPlaceAccumulatorV2"));
     assert_non_null(strstr(text, "f32[5,3]"));
     ot_string_free(text);
+    assert_int_equal(ot_session_plan_json(f->session, OT_MODE_TRAIN, shapes, 2, &text), OT_OK);
+    assert_non_null(strstr(text, "\"steps\":[{\"node\":\""));
+    ot_string_free(text);
     assert_true(ot_session_plan_bytes(f->session) > 0);
     assert_int_equal(ot_session_state_bytes(f->session), 2 * N_ELEMENTS * sizeof(float));
 }
