@@ -29,8 +29,9 @@ OT_KERNEL_FLOATS(OT_DECLARE)
 
 // ---- simd_gemm.c, gemm.c: the same product, sums in f32 in the order of k ----
 //
-// Both operands are copied block by block into the order the innermost loop reads them in, in f32
-// whatever they are. Threads share y, never k, so their number does not change a bit.
+// Operands that the innermost loop cannot read where they lie are copied block by block into the
+// order it reads them in, in f32 whatever they are. Threads share y, never k, so their number does
+// not change a bit.
 
 // What is done to each element when its sum is complete: y = function(y, other), as a tile.
 typedef struct ot__epilogue {
@@ -67,6 +68,7 @@ typedef struct ot__gemm_kernel {
     void (*run)(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot__gemm_part *part,
                 float *scratch);
     int64_t lanes, tile_rows, tile_columns, depth, width; // of the innermost loop and its blocks
+    int64_t a_floats;                                     // of a in scratch, before b's
     int64_t staged_rows;                                  // at most, where k has several blocks
 } ot__gemm_kernel;
 

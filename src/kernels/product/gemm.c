@@ -7,7 +7,7 @@
 #include "kernels/kernels.h"
 
 // Multiplications below which a second thread costs more than it saves.
-enum { THREAD_MIN = 100000, ALIGNMENT_FLOATS = 16, A_PADDING = 16 };
+enum { THREAD_MIN = 100000, ALIGNMENT_FLOATS = 16 };
 
 // y^T = b^T * a^T: the operand that needs transposing element by element becomes the smaller one.
 static bool should_swap(const ot__gemm *g)
@@ -77,9 +77,8 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
     }
     share_out(plan, kernel, n_threads);
     depth = OT_MIN(plan->g.k, kernel->depth);
-    width = OT_MIN(plan->g.n / kernel->tile_columns * kernel->tile_columns + kernel->tile_columns,
-                   kernel->width);
-    n_floats = kernel->tile_rows * (kernel->depth + A_PADDING) + depth * width;
+    width = OT_MIN((plan->g.n + kernel->lanes - 1) / kernel->lanes * kernel->lanes, kernel->width);
+    n_floats = kernel->a_floats + depth * width;
     n_floats = whole_lines(n_floats);
     if (ot__dtype_is_narrow(g->y_type) || ot__dtype_is_narrow(g->c_type)) {
         // Of one block of k no panel is copied twice, however few rows are staged.
@@ -111,8 +110,8 @@ static void run_item(const ot__gemm_kernel *kernel, const ot__gemm_plan *plan,
 
     batches->at(batches->context, item / n_parts, &data);
     cut_tiles(plan->g.m, 1, i / plan->n_col_parts, plan->n_row_parts, &part.row, &part.row_end);
-    cut_tiles(plan->g.n, kernel->tile_columns, i % plan->n_col_parts, plan->n_col_parts,
-              &part.column, &part.column_end);
+    cut_tiles(plan->g.n, kernel->lanes, i % plan->n_col_parts, plan->n_col_parts, &part.column,
+              &part.column_end);
     kernel->run(plan, &data, &part, scratch);
 }
 

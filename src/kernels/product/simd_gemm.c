@@ -1,30 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products in f32, also of f16 and bf16, compiled once per instruction set (OT_ISA).
 //
-// y is computed in tiles that stay in registers. For one block of k, `a` is copied tile row by tile
-// row and `b` into panels of a tile's width, so that the innermost loop reads both in order.
+// y is computed in tiles that stay in registers, block by block of k and of the columns. Rows of
+// `a` and of `b` are read where they lie; what cannot be read so, or is read often, is copied: `b`
+// into panels as wide as a tile, by the first row of tiles while it multiplies, and `a`, where its
+// columns are contiguous, a few tiles at a time. Nothing of this changes the order of a sum, so
+// none of it changes a bit.
 #include "kernels/kernels.h"
 
 #include <string.h>
 
 #include "kernels/simd_floats.h"
 
-#if OT_ISA_LEVEL == 2 // 28 sums, two vectors of b; 32 registers
-enum { TILE_ROWS = 14, TILE_VECTORS = 2, DEPTH = 512, WIDTH = 256 };
-#elif OT_ISA_LEVEL == 1    // 12 sums, two vectors of b, one of a; 16 registers
-enum { TILE_ROWS = 6, TILE_VECTORS = 2, DEPTH = 256, WIDTH = 256 };
+#if OT_ISA_LEVEL == 2 // 24 sums, three vectors of b, one of a; 32 registers
+#define MAX_ROWS 8
+#define MAX_VECTORS 3
+enum { DEPTH = 512, WIDTH = 256 };
+#elif OT_ISA_LEVEL == 1 // 12 sums, two vectors of b, one of a; 16 registers
+#define MAX_ROWS 6
+#define MAX_VECTORS 2
+enum { DEPTH = 256, WIDTH = 256 };
 #elif defined(__aarch64__) // 24 sums, four vectors of b; 32 registers
-enum { TILE_ROWS = 6, TILE_VECTORS = 4, DEPTH = 256, WIDTH = 256 };
+#define MAX_ROWS 6
+#define MAX_VECTORS 4
+enum { DEPTH = 256, WIDTH = 256 };
 #else
-enum { TILE_ROWS = 4, TILE_VECTORS = 2, DEPTH = 256, WIDTH = 256 };
+#define MAX_ROWS 4
+#define MAX_VECTORS 2
+enum { DEPTH = 256, WIDTH = 256 };
 #endif
 enum {
+    TILE_ROWS = MAX_ROWS,
+    TILE_VECTORS = MAX_VECTORS,
     LANES = OT_VECTOR_LANES,
     TILE_COLUMNS = TILE_VECTORS * LANES,
     A_ROW = DEPTH + 16, // rows of `a` in scratch must not fall on the same lines of the cache
-    A_FLOATS = TILE_ROWS * A_ROW,
+    A_TILE = TILE_ROWS * A_ROW,
+    A_GROUP = 4,    // tiles whose rows of `a` are copied together
+    FEW_PANELS = 2, // which do not pay for copying columns of `a`
+    FEW_TILES = 4,  // rows of them that do not pay for copying `b`
+    ROWS_AHEAD = 8, // of `b` that are fetched while it is copied
     STAGED_ROWS = 32 * TILE_ROWS,
 };
+
+// A block of b as tiles read it, in n_panels panels of whole vectors: the first n_wider have one
+// more than the others.
+typedef struct block {
+    int64_t columns, n_panels, vectors, n_wider, k, depth;
+    float *copy;
+    const float *origin; // where whole panels are read; NULL: in the copy
+    bool copies;         // them meanwhile
+} block;
+
+static int64_t panel_vector(const block *x, int64_t panel)
+{
+    return panel * x->vectors + OT_MIN(panel, x->n_wider);
+}
 
 #include "kernels/product/simd_gemm_copy.h"
 
@@ -39,31 +70,48 @@ typedef struct target {
     bool accumulates;
 } target;
 
-// (rows, depth) * (depth, vectors) of copied operands. `a` has a_row floats between rows and a_k
-// between columns. All arguments but pointers and depth are constants where it is called.
-OT_SIMD_INLINE void tile(const target *t, const float *a, const float *b, int64_t depth, int rows,
-                         int vectors, int64_t a_row, int64_t a_k)
+// The operands of a tile: `a` has a_row floats between rows and a_k between columns, `b` b_k
+// between rows. Where copy is not NULL, the rows of b are left there, one after the other.
+typedef struct operands {
+    const float *a, *b;
+    float *copy;
+    int64_t a_row, a_k, b_k, depth;
+} operands;
+
+// (rows, depth) * (depth, vectors). All arguments but the structs are constants where it is called.
+OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vectors, bool copies)
 {
+    const int64_t a_row = o->a_row, a_k = o->a_k, b_k = o->b_k;
+    const float *a = o->a, *b = o->b;
+    float *copy = o->copy;
     ot__vector sum[TILE_ROWS][TILE_VECTORS];
 
     OT_SIMD_UNROLL
     for (int i = 0; i < rows; i++)
         OT_SIMD_UNROLL
-    for (int v = 0; v < vectors; v++)
+    for (int v = 0; v < vectors; v++) {
         sum[i][v] = (ot__vector){0};
-    for (int64_t k = 0; k < depth; k++) {
+        __builtin_prefetch(t->y + i * t->y_row + v * LANES, 1);
+    }
+    for (int64_t k = o->depth; k > 0; k--) {
         ot__vector column[TILE_VECTORS];
 
         OT_SIMD_UNROLL
-        for (int v = 0; v < vectors; v++)
+        for (int v = 0; v < vectors; v++) {
             column[v] = ot__vector_load(b + v * LANES);
+            if (copies) {
+                ot__vector_store(copy + v * LANES, column[v]);
+                __builtin_prefetch(b + ROWS_AHEAD * b_k + v * LANES);
+            }
+        }
         OT_SIMD_UNROLL
         for (int i = 0; i < rows; i++)
             OT_SIMD_UNROLL
         for (int v = 0; v < vectors; v++)
             sum[i][v] += a[i * a_row] * column[v];
         a += a_k;
-        b += TILE_COLUMNS;
+        b += b_k;
+        copy += vectors * LANES;
     }
     OT_SIMD_UNROLL
     for (int i = 0; i < rows; i++)
@@ -79,76 +127,72 @@ OT_SIMD_INLINE void tile(const target *t, const float *a, const float *b, int64_
 }
 
 // The tile of `rows` rows, which the compiler must know to keep the sums in registers.
-OT_SIMD_INLINE void tile_of(int rows, const target *t, const float *a, const float *b,
-                            int64_t depth, int vectors, int64_t a_row, int64_t a_k)
+OT_SIMD_INLINE void tile_of(int rows, const target *t, const operands *o, int vectors, bool copies)
 {
     switch (rows) {
-#if OT_ISA_LEVEL == 2
-    case 14:
-        tile(t, a, b, depth, 14, vectors, a_row, a_k);
-        break;
-    case 13:
-        tile(t, a, b, depth, 13, vectors, a_row, a_k);
-        break;
-    case 12:
-        tile(t, a, b, depth, 12, vectors, a_row, a_k);
-        break;
-    case 11:
-        tile(t, a, b, depth, 11, vectors, a_row, a_k);
-        break;
-    case 10:
-        tile(t, a, b, depth, 10, vectors, a_row, a_k);
-        break;
-    case 9:
-        tile(t, a, b, depth, 9, vectors, a_row, a_k);
-        break;
+#if MAX_ROWS > 6
     case 8:
-        tile(t, a, b, depth, 8, vectors, a_row, a_k);
+        tile(t, o, 8, vectors, copies);
         break;
     case 7:
-        tile(t, a, b, depth, 7, vectors, a_row, a_k);
+        tile(t, o, 7, vectors, copies);
         break;
 #endif
-#if OT_ISA_LEVEL > 0 || defined(__aarch64__)
+#if MAX_ROWS > 4
     case 6:
-        tile(t, a, b, depth, 6, vectors, a_row, a_k);
+        tile(t, o, 6, vectors, copies);
         break;
     case 5:
-        tile(t, a, b, depth, 5, vectors, a_row, a_k);
+        tile(t, o, 5, vectors, copies);
         break;
 #endif
     case 4:
-        tile(t, a, b, depth, 4, vectors, a_row, a_k);
+        tile(t, o, 4, vectors, copies);
         break;
     case 3:
-        tile(t, a, b, depth, 3, vectors, a_row, a_k);
+        tile(t, o, 3, vectors, copies);
         break;
     case 2:
-        tile(t, a, b, depth, 2, vectors, a_row, a_k);
+        tile(t, o, 2, vectors, copies);
         break;
     default:
-        tile(t, a, b, depth, 1, vectors, a_row, a_k);
+        tile(t, o, 1, vectors, copies);
         break;
     }
 }
 
-// By the order `a` was copied in: rows one after the other, or columns.
-static void tile_rows(int rows, int vectors, const target *t, const float *a, const float *b,
-                      int64_t depth)
+// And of `vectors` vectors.
+OT_SIMD_INLINE void tile_across(int rows, int vectors, const target *t, const operands *o,
+                                bool copies)
 {
-    if (vectors == 1)
-        tile_of(rows, t, a, b, depth, 1, A_ROW, 1);
-    else
-        tile_of(rows, t, a, b, depth, TILE_VECTORS, A_ROW, 1);
+    switch (vectors) {
+#if MAX_VECTORS > 3
+    case 4:
+        tile_of(rows, t, o, 4, copies);
+        break;
+#endif
+#if MAX_VECTORS > 2
+    case 3:
+        tile_of(rows, t, o, 3, copies);
+        break;
+#endif
+    case 2:
+        tile_of(rows, t, o, 2, copies);
+        break;
+    default:
+        tile_of(rows, t, o, 1, copies);
+        break;
+    }
 }
 
-static void tile_columns(int rows, int vectors, const target *t, const float *a, const float *b,
-                         int64_t depth)
+static void multiply(int rows, int vectors, const target *t, const operands *o)
 {
-    if (vectors == 1)
-        tile_of(rows, t, a, b, depth, 1, 1, TILE_ROWS);
-    else
-        tile_of(rows, t, a, b, depth, TILE_VECTORS, 1, TILE_ROWS);
+    tile_across(rows, vectors, t, o, false);
+}
+
+static void multiply_copying(int rows, int vectors, const target *t, const operands *o)
+{
+    tile_across(rows, vectors, t, o, true);
 }
 
 // ---- blocks ----
@@ -167,32 +211,85 @@ static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int6
             }
         return;
     }
-    for (int64_t j = 0; j < columns; j++)
-        for (int64_t i = 0; i < rows; i++) {
-            float *to = y + i * plan->g.y_row + j * plan->y_column;
+    // y is transposed: its columns are contiguous.
+    for (int64_t j = 0; j < columns; j++) {
+        float *to = y + j * plan->y_column;
 
-            *to = accumulates ? *to + buffer[i * TILE_COLUMNS + j] : buffer[i * TILE_COLUMNS + j];
-        }
+        for (int64_t i = 0; i < rows; i++)
+            to[i] =
+                accumulates ? to[i] + buffer[i * TILE_COLUMNS + j] : buffer[i * TILE_COLUMNS + j];
+    }
 }
 
-// One row of tiles: `rows` rows of a against n_columns columns of b, in copied panels.
-static void multiply_tile_row(const ot__gemm_plan *plan, float *y, const float *a, const float *b,
-                              int64_t rows, int64_t n_columns, int64_t depth, bool accumulates)
+// One row of tiles: `rows` rows of a against a block of b.
+static void multiply_tile_row(const ot__gemm_plan *plan, float *y, operands o, int64_t rows,
+                              const block *x, bool accumulates)
 {
     float buffer[TILE_ROWS * TILE_COLUMNS];
-    const bool by_rows = plan->g.a_column == 1;
 
-    for (int64_t j = 0; j < n_columns; j += TILE_COLUMNS, b += depth * TILE_COLUMNS) {
-        const int64_t columns = OT_MIN(n_columns - j, (int64_t)TILE_COLUMNS);
+    for (int64_t p = 0; p < x->n_panels; p++) {
+        const int64_t vector = panel_vector(x, p), vectors = panel_vector(x, p + 1) - vector;
+        const int64_t j = vector * LANES, columns = OT_MIN(x->columns - j, vectors * LANES);
+        const bool is_whole = columns == vectors * LANES, is_read = x->origin != NULL && is_whole;
+        const bool fits = plan->y_column == 1 && is_whole;
         float *to = y + j * plan->y_column;
-        const bool fits = plan->y_column == 1 && (columns == TILE_COLUMNS || columns == LANES);
         const target t = {fits ? to : buffer, fits ? plan->g.y_row : TILE_COLUMNS,
                           (float)plan->g.alpha, fits && accumulates};
 
-        (by_rows ? tile_rows : tile_columns)((int)rows, columns <= LANES ? 1 : TILE_VECTORS, &t, a,
-                                             b, depth);
+        o.copy = x->copy + j * x->depth;
+        o.b = is_read ? x->origin + j : o.copy;
+        o.b_k = is_read ? plan->g.b_row : vectors * LANES;
+        (is_read && x->copies ? multiply_copying : multiply)((int)rows, (int)vectors, &t, &o);
         if (!fits)
             spill(plan, to, buffer, rows, columns, accumulates);
+    }
+}
+
+static block gemm_block_of(const ot__gemm_part *part, int64_t k, int64_t depth, float *copy)
+{
+    const int64_t columns = part->column_end - part->column;
+    const int64_t n_vectors = (columns + LANES - 1) / LANES;
+    const int64_t n_panels = (n_vectors + TILE_VECTORS - 1) / TILE_VECTORS;
+
+    return (block){.columns = columns,
+                   .n_panels = n_panels,
+                   .vectors = n_vectors / n_panels,
+                   .n_wider = n_vectors % n_panels,
+                   .k = k,
+                   .depth = depth,
+                   .copy = copy};
+}
+
+// The rows of a part against a block of b.
+static void gemm_multiply_rows(const ot__gemm_plan *plan, const void *a, const ot__gemm_part *part,
+                               float *y, block *x, bool accumulates, float *a_copy)
+{
+    const ot__gemm *g = &plan->g;
+    const int64_t rows = part->row_end - part->row;
+    const int64_t n_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    const bool by_rows = g->a_column == 1;
+    const bool reads_a = !ot__dtype_is_narrow(g->a_type) && (by_rows || x->n_panels <= FEW_PANELS);
+
+    for (int64_t t = 0; t < n_tiles; t++) {
+        const int64_t row = rows * t / n_tiles, row_end = rows * (t + 1) / n_tiles;
+        operands o = {.depth = x->depth};
+
+        if (reads_a) {
+            o.a = (const float *)a + (part->row + row) * g->a_row + x->k * g->a_column;
+            o.a_row = g->a_row;
+            o.a_k = g->a_column;
+        } else {
+            if (t % A_GROUP == 0)
+                copy_a(a_copy, a, g, part, t, x);
+            o.a = a_copy + t % A_GROUP * A_TILE;
+            o.a_row = by_rows ? A_ROW : 1;
+            o.a_k = by_rows ? 1 : TILE_ROWS;
+        }
+        multiply_tile_row(plan, y + row * g->y_row, o, row_end - row, x, accumulates);
+        if (x->copies) {
+            x->origin = NULL;
+            x->copies = false;
+        }
     }
 }
 
@@ -204,23 +301,21 @@ static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
 {
     const ot__gemm *g = &plan->g;
     const void *a = plan->is_swapped ? data->b : data->a, *b = plan->is_swapped ? data->a : data->b;
-    const int64_t rows = part->row_end - part->row, columns = part->column_end - part->column;
-    const int64_t n_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS,
-                  n_depths = (g->k + DEPTH - 1) / DEPTH;
-    float *a_copy = scratch, *b_copy = scratch + A_FLOATS;
+    const int64_t n_depths = (g->k + DEPTH - 1) / DEPTH;
+    const bool reads_b =
+        !ot__dtype_is_narrow(g->b_type) && g->b_column == 1 && plan->staged_rows == 0;
 
     for (int64_t d = 0; d < n_depths; d++) {
         const int64_t k = g->k * d / n_depths, depth = g->k * (d + 1) / n_depths - k;
+        block x = gemm_block_of(part, k, depth, scratch + A_GROUP * A_TILE);
 
-        if (n_depths > 1 || !has_panels)
-            copy_b(b_copy, b, g, part->column, part->column_end, k, depth);
-        for (int64_t t = 0; t < n_tiles; t++) {
-            const int64_t row = rows * t / n_tiles, row_end = rows * (t + 1) / n_tiles;
-
-            copy_a(a_copy, a, g, part->row + row, row_end - row, k, depth);
-            multiply_tile_row(plan, y + row * g->y_row, a_copy, b_copy, row_end - row, columns,
-                              depth, d > 0 || accumulates);
+        if (reads_b) {
+            x.origin = (const float *)b + k * g->b_row + part->column;
+            x.copies = part->row_end - part->row > (int64_t)FEW_TILES * TILE_ROWS;
         }
+        if (n_depths > 1 || !has_panels)
+            copy_b(b, g, part->column, &x);
+        gemm_multiply_rows(plan, a, part, y, &x, d > 0 || accumulates, scratch);
     }
 }
 
@@ -369,11 +464,15 @@ static void run_staged_block(const ot__gemm_plan *plan, const ot__gemm_data *dat
 static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
                      const ot__gemm_part *part, float *scratch)
 {
+    const int64_t columns = part->column_end - part->column;
+    const int64_t n_blocks = (columns + WIDTH - 1) / WIDTH,
+                  n_vectors = (columns + LANES - 1) / LANES;
     ot__gemm_part p = *part;
 
-    for (int64_t j = part->column; j < part->column_end; j += WIDTH) {
-        p.column = j;
-        p.column_end = OT_MIN(j + WIDTH, part->column_end);
+    for (int64_t j = 0; j < n_blocks; j++) {
+        p.column = part->column + n_vectors * j / n_blocks * LANES;
+        p.column_end =
+            OT_MIN(part->column + n_vectors * (j + 1) / n_blocks * LANES, part->column_end);
         if (plan->staged_rows > 0) {
             run_staged_block(plan, data, &p, scratch);
             continue;
@@ -392,5 +491,6 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .tile_columns = TILE_COLUMNS,
     .depth = DEPTH,
     .width = WIDTH,
+    .a_floats = A_GROUP * A_TILE,
     .staged_rows = STAGED_ROWS,
 };

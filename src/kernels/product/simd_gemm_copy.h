@@ -36,51 +36,86 @@ OT_SIMD_INLINE void copy_elements(float *to, const void *x, int64_t n, ot_dtype 
 
 // ---- blocks ----
 
-OT_SIMD_INLINE void copy_a_of(float *to, const void *a, const ot__gemm *g, int64_t rows,
+enum { A_VECTORS = (TILE_ROWS + LANES - 1) / LANES };
+
+// Tiles t .. t + n - 1 of a part's rows: tile i begins at row first[i], first[n] is the end.
+typedef struct tiles_of_a {
+    int64_t n, first[A_GROUP + 1];
+} tiles_of_a;
+
+// Where columns are contiguous: several tiles at once, because what is read of a column is then
+// whole lines of the cache. Of `safe` columns there are as many floats as vectors read.
+static void copy_a_columns(float *to, const float *a, const ot__gemm *g, const tiles_of_a *tiles,
+                           int64_t depth, int64_t safe)
+{
+    // Floats that follow those of a tile are stored too, and then overwritten.
+    for (int64_t p = 0; p < safe; p++)
+        for (int64_t t = 0; t < tiles->n; t++)
+            for (int v = 0; v < A_VECTORS; v++)
+                ot__vector_store(
+                    to + t * A_TILE + p * TILE_ROWS + v * LANES,
+                    ot__vector_load(a + p * g->a_column + tiles->first[t] + v * LANES));
+    for (int64_t p = safe; p < depth; p++)
+        for (int64_t t = 0; t < tiles->n; t++)
+            for (int64_t i = tiles->first[t]; i < tiles->first[t + 1]; i++)
+                to[t * A_TILE + p * TILE_ROWS + i - tiles->first[t]] = a[p * g->a_column + i];
+}
+
+OT_SIMD_INLINE void copy_a_of(float *to, const void *a, const ot__gemm *g, const tiles_of_a *tiles,
                               int64_t depth, ot_dtype type)
 {
-    if (g->a_column == 1) {
-        for (int64_t i = 0; i < rows; i++)
-            copy_elements(to + i * A_ROW, operand_at(a, i * g->a_row, type), depth, type);
-    } else if (g->a_row == 1 && rows == TILE_ROWS) {
-        for (int64_t p = 0; p < depth; p++)
-            for (int i = 0; i < TILE_ROWS; i++)
-                to[p * TILE_ROWS + i] = element(a, p * g->a_column + i, type);
-    } else {
-        for (int64_t p = 0; p < depth; p++)
+    for (int64_t t = 0; t < tiles->n; t++, to += A_TILE) {
+        const int64_t rows = tiles->first[t + 1] - tiles->first[t];
+        const void *at = operand_at(a, tiles->first[t] * g->a_row, type);
+
+        if (g->a_column == 1) {
             for (int64_t i = 0; i < rows; i++)
-                to[p * TILE_ROWS + i] = element(a, i * g->a_row + p * g->a_column, type);
+                copy_elements(to + i * A_ROW, operand_at(at, i * g->a_row, type), depth, type);
+        } else {
+            for (int64_t p = 0; p < depth; p++)
+                for (int64_t i = 0; i < rows; i++)
+                    to[p * TILE_ROWS + i] = element(at, i * g->a_row + p * g->a_column, type);
+        }
     }
 }
 
-static void copy_a(float *to, const void *a, const ot__gemm *g, int64_t row, int64_t rows,
-                   int64_t k, int64_t depth)
+// The rows of tiles t .. of a part, A_GROUP or what there are, against x's rows of k.
+static void copy_a(float *to, const void *a, const ot__gemm *g, const ot__gemm_part *part,
+                   int64_t t, const block *x)
 {
-    const int64_t at = row * g->a_row + k * g->a_column;
+    const int64_t rows = part->row_end - part->row, at = x->k * g->a_column;
+    const int64_t n_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    tiles_of_a tiles = {.n = OT_MIN(n_tiles - t, (int64_t)A_GROUP)};
 
-    if (g->a_type == OT_BF16)
-        copy_a_of(to, operand_at(a, at, OT_BF16), g, rows, depth, OT_BF16);
-    else if (g->a_type == OT_F16)
-        copy_a_of(to, operand_at(a, at, OT_F16), g, rows, depth, OT_F16);
-    else
-        copy_a_of(to, operand_at(a, at, OT_F32), g, rows, depth, OT_F32);
+    for (int64_t i = 0; i <= tiles.n; i++)
+        tiles.first[i] = part->row + rows * (t + i) / n_tiles;
+    if (g->a_type == OT_BF16) {
+        copy_a_of(to, operand_at(a, at, OT_BF16), g, &tiles, x->depth, OT_BF16);
+    } else if (g->a_type == OT_F16) {
+        copy_a_of(to, operand_at(a, at, OT_F16), g, &tiles, x->depth, OT_F16);
+    } else if (g->a_row != 1) {
+        copy_a_of(to, operand_at(a, at, OT_F32), g, &tiles, x->depth, OT_F32);
+    } else {
+        const int64_t last = tiles.first[tiles.n - 1] + (int64_t)A_VECTORS * LANES;
+        const int64_t left = (g->k - 1) * g->a_column + g->m - at - last; // floats behind the first
+        const int64_t safe = left < 0 ? 0 : OT_MIN(left / g->a_column + 1, x->depth);
+
+        copy_a_columns(to, (const float *)a + at, g, &tiles, x->depth, safe);
+    }
 }
 
 // Panel of `columns` columns whose rows of k lie one after the other.
-OT_SIMD_INLINE void copy_b_across(float *to, const void *b, int64_t b_row, int64_t columns,
-                                  int64_t depth, ot_dtype type)
+OT_SIMD_INLINE void copy_b_across(float *to, int64_t width, const void *b, int64_t b_row,
+                                  int64_t columns, int64_t depth, ot_dtype type)
 {
     for (int64_t p = 0; p < depth; p++) {
-        float *row = to + p * TILE_COLUMNS;
+        float *row = to + p * width;
         const void *from = operand_at(b, p * b_row, type);
 
-        if (columns == TILE_COLUMNS && type == OT_F32) {
-            for (int v = 0; v < TILE_VECTORS; v++)
-                ot__vector_store(row + v * LANES, ot__vector_load((const float *)from + v * LANES));
-        } else if (columns == TILE_COLUMNS) {
-            copy_elements(row, from, TILE_COLUMNS, type);
+        if (columns == width) {
+            copy_elements(row, from, width, type);
         } else {
-            for (int64_t j = 0; j < TILE_COLUMNS; j++)
+            for (int64_t j = 0; j < width; j++)
                 row[j] = j < columns ? element(from, j, type) : 0;
         }
     }
@@ -89,8 +124,8 @@ OT_SIMD_INLINE void copy_b_across(float *to, const void *b, int64_t b_row, int64
 enum { STRIP = 64 }; // k that are widened at once
 
 // Four columns of a panel, `depth` a multiple of 4.
-OT_SIMD_INLINE void transpose_strip(float *to, const void *b, int64_t b_column, int64_t depth,
-                                    ot_dtype type)
+OT_SIMD_INLINE void transpose_strip(float *to, int64_t width, const void *b, int64_t b_column,
+                                    int64_t depth, ot_dtype type)
 {
     float lines[4 * STRIP];
 
@@ -106,52 +141,55 @@ OT_SIMD_INLINE void transpose_strip(float *to, const void *b, int64_t b_column, 
             row = STRIP;
         }
         for (int64_t p = 0; p < n; p += 4)
-            ot__transpose4(to + (at + p) * TILE_COLUMNS, TILE_COLUMNS, from + p, row);
+            ot__transpose4(to + (at + p) * width, width, from + p, row);
     }
 }
 
 // The same where each column's k lie one after the other.
-OT_SIMD_INLINE void copy_b_along(float *to, const void *b, int64_t b_column, int64_t columns,
-                                 int64_t depth, ot_dtype type)
+OT_SIMD_INLINE void copy_b_along(float *to, int64_t width, const void *b, int64_t b_column,
+                                 int64_t columns, int64_t depth, ot_dtype type)
 {
     const int64_t square = depth / 4 * 4;
 
     for (int64_t j = 0; j + 4 <= columns; j += 4) {
-        transpose_strip(to + j, operand_at(b, j * b_column, type), b_column, square, type);
+        transpose_strip(to + j, width, operand_at(b, j * b_column, type), b_column, square, type);
         for (int64_t p = square; p < depth; p++)
             for (int64_t l = j; l < j + 4; l++)
-                to[p * TILE_COLUMNS + l] = element(b, l * b_column + p, type);
+                to[p * width + l] = element(b, l * b_column + p, type);
     }
-    for (int64_t j = columns / 4 * 4; j < TILE_COLUMNS; j++)
+    for (int64_t j = columns / 4 * 4; j < width; j++)
         for (int64_t p = 0; p < depth; p++)
-            to[p * TILE_COLUMNS + j] = j < columns ? element(b, j * b_column + p, type) : 0;
+            to[p * width + j] = j < columns ? element(b, j * b_column + p, type) : 0;
 }
 
-OT_SIMD_INLINE void copy_b_of(float *to, const void *b, const ot__gemm *g, int64_t columns,
-                              int64_t depth, ot_dtype type)
+// The panels that are not read, or copied, where they lie.
+OT_SIMD_INLINE void copy_b_of(const void *b, const ot__gemm *g, const block *x, ot_dtype type)
 {
-    for (int64_t j = 0; j < columns; j += TILE_COLUMNS, to += depth * TILE_COLUMNS) {
-        const int64_t n = OT_MIN(columns - j, (int64_t)TILE_COLUMNS);
+    for (int64_t p = 0; p < x->n_panels; p++) {
+        const int64_t j = panel_vector(x, p) * LANES, width = panel_vector(x, p + 1) * LANES - j;
+        const int64_t columns = OT_MIN(x->columns - j, width);
         const void *from = operand_at(b, j * g->b_column, type);
+        float *to = x->copy + j * x->depth;
 
+        if (x->origin != NULL && columns == width)
+            continue;
         if (g->b_column == 1)
-            copy_b_across(to, from, g->b_row, n, depth, type);
+            copy_b_across(to, width, from, g->b_row, columns, x->depth, type);
         else
-            copy_b_along(to, from, g->b_column, n, depth, type);
+            copy_b_along(to, width, from, g->b_column, columns, x->depth, type);
     }
 }
 
-static void copy_b(float *to, const void *b, const ot__gemm *g, int64_t column, int64_t column_end,
-                   int64_t k, int64_t depth)
+static void copy_b(const void *b, const ot__gemm *g, int64_t column, const block *x)
 {
-    const int64_t at = k * g->b_row + column * g->b_column, n = column_end - column;
+    const int64_t at = x->k * g->b_row + column * g->b_column;
 
     if (g->b_type == OT_BF16)
-        copy_b_of(to, operand_at(b, at, OT_BF16), g, n, depth, OT_BF16);
+        copy_b_of(operand_at(b, at, OT_BF16), g, x, OT_BF16);
     else if (g->b_type == OT_F16)
-        copy_b_of(to, operand_at(b, at, OT_F16), g, n, depth, OT_F16);
+        copy_b_of(operand_at(b, at, OT_F16), g, x, OT_F16);
     else
-        copy_b_of(to, operand_at(b, at, OT_F32), g, n, depth, OT_F32);
+        copy_b_of(operand_at(b, at, OT_F32), g, x, OT_F32);
 }
 
 #endif

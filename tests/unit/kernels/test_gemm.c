@@ -90,6 +90,7 @@ static void run(const ot__gemm_kernel *kernel, const ot__gemm *g, const ot__gemm
     ot__gemm_plan_make(&plan, kernel, g, n_threads);
     scratch = ot__alloc_aligned(plan.scratch_bytes * (size_t)n_threads);
     assert_non_null(scratch);
+    memset(scratch, 0xFF, plan.scratch_bytes * (size_t)n_threads); // NaN
     ot__gemm_run(kernel, &plan, &(ot__gemm_batches){1, first_batch, data}, scratch, n_threads);
     ot__free_aligned(scratch);
 }
@@ -136,6 +137,49 @@ static void products_agree_with_sums_in_f64(void **state)
             check_guard(&x);
             matrices_free(&x);
         }
+}
+
+static void check_product(const ot__gemm_kernel *kernel, const problem *p, int n_threads)
+{
+    const ot__gemm g = gemm_of(p);
+    matrices x = matrices_make(p);
+
+    run(kernel, &g, &(ot__gemm_data){.y = x.y, .a = x.a, .b = x.b, .c = x.c}, n_threads);
+    assert_true(worst_error(&g, &x, 0) < 1e-6 * (double)(g.k + 4));
+    check_guard(&x);
+    matrices_free(&x);
+}
+
+// What is read where it lies, and what is copied when, depends on how many tiles there are.
+static void sizes_around_tiles_and_blocks_agree(void **state)
+{
+    const ot__gemm_kernel *kernel;
+
+    (void)state;
+    for (int isa = 0; (kernel = ot__gemm_kernel_at(isa)) != NULL; isa++) {
+        const int64_t rows = kernel->tile_rows, lanes = kernel->lanes;
+        const int64_t columns = kernel->tile_columns, width = kernel->width;
+        const int64_t m[] = {rows - 1, rows + 1, 4 * rows, 4 * rows + 1, 9 * rows + 1};
+        const int64_t n[] = {lanes - 1,   lanes,          columns + 1,
+                             2 * columns, width,          2 * columns + lanes + 1,
+                             width + 1,   width + columns};
+        const int64_t k[] = {1, 6};
+
+        for (size_t i = 0; i < OT_COUNT(m) * OT_COUNT(n) * OT_COUNT(k) * 4; i++) {
+            const size_t size = i / 4;
+
+            check_product(kernel,
+                          &(problem){m[size % OT_COUNT(m)], n[size / OT_COUNT(m) % OT_COUNT(n)],
+                                     k[size / OT_COUNT(m) / OT_COUNT(n)], i % 2 != 0,
+                                     i / 2 % 2 != 0},
+                          1 + (int)i % MAX_THREADS);
+        }
+        for (int form = 0; form < 4; form++)
+            check_product(kernel,
+                          &(problem){5 * rows + 1, columns + 1, kernel->depth + 1, form % 2 != 0,
+                                     form / 2 != 0},
+                          1);
+    }
 }
 
 // Of a * b + bias, or of what is there + a * b.
@@ -254,6 +298,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_agree_with_sums_in_f64),
+        cmocka_unit_test(sizes_around_tiles_and_blocks_agree),
         cmocka_unit_test(products_of_the_library_agree_with_sums_in_f64),
         cmocka_unit_test(products_can_be_added_to_what_is_there),
         cmocka_unit_test(the_number_of_threads_changes_no_bit),
