@@ -51,6 +51,7 @@ typedef struct ot__dnnl_gemm {
     bool has_bias;                         // a row, n elements
     bool accumulates;                      // to what is in y; nothing comes after then
     ot__dnnl_gemm_after after;
+    const char *reason; // for which oneDNN is ahead, or is not
 } ot__dnnl_gemm;
 enum {
     OT__DNNL_GEMM_A,
@@ -96,9 +97,9 @@ ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool 
 // dnnl_gemm.c
 bool ot__dnnl_can_gemm(const ot__dnnl_gemm *p);
 // Whether this processor is faster so than with ot__gemm_kernel_best(), and then, with p->packs or
-// not.
+// not. Both rules leave p->reason.
 bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p);
-bool ot__dnnl_gemm_bf16_is_ahead(const ot__dnnl_gemm *p); // than conversions and our own kernel
+bool ot__dnnl_gemm_bf16_is_ahead(ot__dnnl_gemm *p); // than conversions and our own kernel
 ot_status ot__dnnl_gemm_create(const ot__dnnl_gemm *p, ot__dnnl_primitives **out);
 
 #else
@@ -184,13 +185,12 @@ static inline bool ot__dnnl_can_gemm(const ot__dnnl_gemm *p)
 }
 static inline bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
 {
-    (void)p;
+    p->reason = "built without oneDNN";
     return false;
 }
-static inline bool ot__dnnl_gemm_bf16_is_ahead(const ot__dnnl_gemm *p)
+static inline bool ot__dnnl_gemm_bf16_is_ahead(ot__dnnl_gemm *p)
 {
-    (void)p;
-    return false;
+    return ot__dnnl_gemm_is_ahead(p);
 }
 static inline bool ot__dnnl_has_bf16(void)
 {

@@ -46,6 +46,7 @@ typedef struct ot__gemm_plan {
     ot__gemm g;
     int64_t y_column;
     bool is_swapped;              // a and b have changed places
+    int64_t depth, width;         // of blocks, at most
     int n_row_parts, n_col_parts; // of y, for threads
     // Rows whose results are complete in scratch before they are rounded; 0: y is where they sum
     // up.
@@ -68,8 +69,9 @@ typedef struct ot__gemm_kernel {
     void (*run)(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot__gemm_part *part,
                 float *scratch);
     int64_t lanes, tile_rows, tile_columns, depth, width; // of the innermost loop and its blocks
-    int64_t a_floats;                                     // of a in scratch, before b's
-    int64_t staged_rows;                                  // at most, where k has several blocks
+    int64_t columns_depth; // where columns of a are contiguous, with twice the width
+    int64_t a_floats;      // of a in scratch, before b's
+    int64_t staged_rows;   // at most, where k has several blocks
 } ot__gemm_kernel;
 
 // m, n and k are at least 1; of the strides of a and b one each is 1.

@@ -30,28 +30,35 @@ bool ot__dnnl_can_gemm(const ot__dnnl_gemm *p)
 // which must be worth it. Of one product, and of batches, where it is further ahead.
 static const double LEAST_WORK = 0x1.8p27, LEAST_WORK_OF_BATCHES = 0x1p25;
 
-// From so many rows of a on, the faster kernel pays for packing b.
-enum { ROWS_TO_PACK = 512 };
+// From so many rows of a on, the faster kernel pays for packing b; on AMD's processors rows of b
+// must be so long, too, that they fall on the same lines of the cache.
+enum { ROWS_TO_PACK = 512, LONG_ROW = 1024 };
 
-// On AMD's processors a * b is worth it from this k on.
-enum { DEEP = 1024 };
+// With fewer rows of a our own code takes too long to transpose b.
+enum { ROWS_TO_TRANSPOSE = 1024 };
 
-// GFLOP/s of one thread, the best of many, by bench/kernels.py, oneDNN 2.6.3:
+// GFLOP/s of one thread, the best of many, by ./dev bench kernels, oneDNN 2.6.3:
 //
-//                           Zen 5, AVX-512           Sapphire Rapids, AVX-512
-//                           own  oneDNN  packing     own         oneDNN      packed before
-//   a * b     1024 768 256  239  248     246         109 to 145  139 to 179  155 to 184
-//             1024 256 1024 241  255     248
-//   a * b^T   1024 256 768  240  241     242
-//             1024 256 1024 239  244     245
-//   a^T * b   256 1024 1024 224  238     221                     151 to 161  161 to 179
-//             256 768 1024  225  245     225
-//   64 times  128 128 32    213  245     245
-//             128 32 128    206  252     250
-//             128 32 128 ^T 142  203     203
+//                           Zen 5, AVX-512             Sapphire Rapids, AVX-512
+//                           own  row-major  packing    own (an earlier one)  row-major   packed
+//                           before
+//   a * b     1024 256 1024 247  251        253        109 to 145            139 to 179  155 to 184
+//             1024 768 256  258  263        263
+//             512 768 3072  245  213        230
+//   a * b^T   1024 256 768  254  253        254
+//             1024 1024 256 255  256        257
+//             512 768 3072  240  254        231
+//             512 3072 768  220  242        228
+//   a^T * b   256 1024 1024 237  248        237                              151 to 161  161 to 179
+//             1024 256 1024 241  250        250
+//             1024 1024 ^T  226  233        239
+//             768 3072 512  237  231        245
+//   64 times  128 128 32    225  257
+//             128 32 128    242  260
+//             128 32 128 ^T 240  209
 //
-// With AVX2 (Zen 3) nobody is ahead by more than 5 % but for weight gradients with k = 1024, where
-// oneDNN makes half of what our own kernel does.
+// With AVX2, Zen 5 makes 118 to 130 by our own code, and 120 to 126 by oneDNN's; Zen 3 half of that
+// by oneDNN for a^T * b with k = 1024.
 static bool is_intel(void)
 {
 #if defined(__x86_64__)
@@ -61,33 +68,56 @@ static bool is_intel(void)
 #endif
 }
 
-// By 5 % and more, that is. On the other processors nothing was measured, they are taken for AMD's.
-static bool is_far_ahead(const ot__dnnl_gemm *p)
+static bool answer(ot__dnnl_gemm *p, bool is_ahead, const char *reason)
 {
-    const bool a_transposed = p->g->a_column != 1, b_transposed = p->g->b_column != 1;
-
-    return is_intel() || p->n_batches > 1 || a_transposed ||
-           (!b_transposed && p->g->k >= (int64_t)DEEP);
+    p->reason = reason;
+    return is_ahead;
 }
 
+// On processors that are not Intel's nothing was measured but AMD's.
 bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
 {
     const ot__gemm *g = p->g;
+    const bool a_transposed = g->a_column != 1, is_one = p->n_batches == 1;
+    const bool has_many_rows = is_one && g->m >= (int64_t)ROWS_TO_PACK;
     const double work = (double)p->n_batches * (double)g->m * (double)g->n * (double)g->k;
 
-    p->packs = is_intel() && g->a_column == 1 && p->n_batches == 1 && g->m >= (int64_t)ROWS_TO_PACK;
-    return ot__isa_best() >= OT__ISA_AVX512 && is_far_ahead(p) &&
-           work >= (p->n_batches > 1 ? LEAST_WORK_OF_BATCHES : LEAST_WORK) && ot__dnnl_can_gemm(p);
+    p->packs = false;
+    if (!ot__dnnl_can_gemm(p))
+        return answer(p, false, "oneDNN has no product of this size");
+    if (ot__isa_best() < OT__ISA_AVX512)
+        return answer(p, false, "without AVX-512 our own code is as fast");
+    if (work < (is_one ? LEAST_WORK : LEAST_WORK_OF_BATCHES))
+        return answer(p, false, "small: a primitive of oneDNN is not worth its memory");
+    if (is_intel()) {
+        p->packs = has_many_rows && !a_transposed;
+        return answer(p, true,
+                      p->packs ? "Intel with AVX-512, rows that pay for packing B"
+                               : "Intel with AVX-512");
+    }
+    if (!is_one && !a_transposed)
+        return answer(p, true, "batches, with AVX-512");
+    if (is_one && !a_transposed && g->b_column != 1 && g->m < (int64_t)ROWS_TO_TRANSPOSE)
+        return answer(p, true, "B transposed and few rows, with AVX-512");
+    if (!is_one || !a_transposed)
+        return answer(p, false, "our own code is as fast with AVX-512");
+    p->packs = has_many_rows && g->n >= (int64_t)LONG_ROW;
+    return answer(p, true,
+                  p->packs ? "A transposed, with AVX-512, B packed" : "A transposed, with AVX-512");
 }
 
 // bf16, where the processor multiplies it. Without, our own kernel for f32 is as fast, between
 // conversions.
-bool ot__dnnl_gemm_bf16_is_ahead(const ot__dnnl_gemm *p)
+bool ot__dnnl_gemm_bf16_is_ahead(ot__dnnl_gemm *p)
 {
     const ot__gemm *g = p->g;
     const double work = (double)p->n_batches * (double)g->m * (double)g->n * (double)g->k;
 
-    return ot__dnnl_has_bf16() && work >= LEAST_WORK_OF_BATCHES && ot__dnnl_can_gemm(p);
+    if (!ot__dnnl_has_bf16())
+        return answer(p, false, "the processor does not multiply bf16");
+    if (work < LEAST_WORK_OF_BATCHES || !ot__dnnl_can_gemm(p))
+        return answer(p, false, "too small for oneDNN, or too large");
+    return answer(p, true, "the processor multiplies bf16");
 }
 
 // ---- descriptions ----

@@ -53,7 +53,7 @@ static int64_t whole_lines(int64_t n_floats)
 void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
                         int n_threads)
 {
-    int64_t depth, width, n_floats;
+    int64_t width, n_floats;
 
     *plan = (ot__gemm_plan){.g = *g, .y_column = 1, .is_swapped = should_swap(g)};
     if (plan->is_swapped) {
@@ -76,14 +76,15 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
         plan->y_column = g->y_row;
     }
     share_out(plan, kernel, n_threads);
-    depth = OT_MIN(plan->g.k, kernel->depth);
-    width = OT_MIN((plan->g.n + kernel->lanes - 1) / kernel->lanes * kernel->lanes, kernel->width);
-    n_floats = kernel->a_floats + depth * width;
+    plan->depth = plan->g.a_column == 1 ? kernel->depth : kernel->columns_depth;
+    plan->width = plan->g.a_column == 1 ? kernel->width : 2 * kernel->width;
+    width = OT_MIN((plan->g.n + kernel->lanes - 1) / kernel->lanes * kernel->lanes, plan->width);
+    n_floats = kernel->a_floats + OT_MIN(plan->g.k, plan->depth) * width;
     n_floats = whole_lines(n_floats);
     if (ot__dtype_is_narrow(g->y_type) || ot__dtype_is_narrow(g->c_type)) {
         // Of one block of k no panel is copied twice, however few rows are staged.
         plan->staged_rows =
-            OT_MIN(plan->g.k <= kernel->depth ? kernel->tile_rows : kernel->staged_rows, plan->g.m);
+            OT_MIN(plan->g.k <= plan->depth ? kernel->tile_rows : kernel->staged_rows, plan->g.m);
         plan->stage_at = n_floats;
         n_floats = whole_lines(n_floats + plan->staged_rows * width);
     }

@@ -34,9 +34,11 @@ enum {
     TILE_VECTORS = MAX_VECTORS,
     LANES = OT_VECTOR_LANES,
     TILE_COLUMNS = TILE_VECTORS * LANES,
-    A_ROW = DEPTH + 16, // rows of `a` in scratch must not fall on the same lines of the cache
-    A_TILE = TILE_ROWS * A_ROW,
-    A_GROUP = 4,    // tiles whose rows of `a` are copied together
+    PADDING = 16, // rows of `a` in scratch must not fall on the same lines of the cache
+    A_ROW = DEPTH + PADDING,
+    COLUMNS_DEPTH = DEPTH / 2, // where columns of `a` are copied, and blocks are twice as wide
+    A_TILE = TILE_ROWS * (COLUMNS_DEPTH + PADDING),
+    A_GROUP = 8,    // tiles whose columns of `a` are copied together
     FEW_PANELS = 2, // which do not pay for copying columns of `a`
     FEW_TILES = 4,  // rows of them that do not pay for copying `b`
     ROWS_AHEAD = 8, // of `b` that are fetched while it is copied
@@ -268,6 +270,7 @@ static void gemm_multiply_rows(const ot__gemm_plan *plan, const void *a, const o
     const int64_t rows = part->row_end - part->row;
     const int64_t n_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
     const bool by_rows = g->a_column == 1;
+    const int64_t group = by_rows ? 1 : A_GROUP;
     const bool reads_a = !ot__dtype_is_narrow(g->a_type) && (by_rows || x->n_panels <= FEW_PANELS);
 
     for (int64_t t = 0; t < n_tiles; t++) {
@@ -279,9 +282,9 @@ static void gemm_multiply_rows(const ot__gemm_plan *plan, const void *a, const o
             o.a_row = g->a_row;
             o.a_k = g->a_column;
         } else {
-            if (t % A_GROUP == 0)
-                copy_a(a_copy, a, g, part, t, x);
-            o.a = a_copy + t % A_GROUP * A_TILE;
+            if (t % group == 0)
+                copy_a(a_copy, a, g, part, t, group, x);
+            o.a = a_copy + t % group * A_TILE;
             o.a_row = by_rows ? A_ROW : 1;
             o.a_k = by_rows ? 1 : TILE_ROWS;
         }
@@ -301,7 +304,7 @@ static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
 {
     const ot__gemm *g = &plan->g;
     const void *a = plan->is_swapped ? data->b : data->a, *b = plan->is_swapped ? data->a : data->b;
-    const int64_t n_depths = (g->k + DEPTH - 1) / DEPTH;
+    const int64_t n_depths = (g->k + plan->depth - 1) / plan->depth;
     const bool reads_b =
         !ot__dtype_is_narrow(g->b_type) && g->b_column == 1 && plan->staged_rows == 0;
 
@@ -321,7 +324,7 @@ static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
 
 // ---- the ends of lines ----
 
-enum { LINE = 512 }; // at most WIDTH and STAGED_ROWS
+enum { LINE = 512 }; // at most twice WIDTH, and STAGED_ROWS
 
 static size_t operand_size(ot_dtype type)
 {
@@ -490,7 +493,8 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .tile_rows = TILE_ROWS,
     .tile_columns = TILE_COLUMNS,
     .depth = DEPTH,
+    .columns_depth = COLUMNS_DEPTH,
     .width = WIDTH,
-    .a_floats = A_GROUP * A_TILE,
+    .a_floats = A_GROUP * A_TILE, // more than TILE_ROWS * A_ROW
     .staged_rows = STAGED_ROWS,
 };

@@ -79,13 +79,13 @@ OT_SIMD_INLINE void copy_a_of(float *to, const void *a, const ot__gemm *g, const
     }
 }
 
-// The rows of tiles t .. of a part, A_GROUP or what there are, against x's rows of k.
+// The rows of tiles t .. of a part, `group` or what there are, against x's rows of k.
 static void copy_a(float *to, const void *a, const ot__gemm *g, const ot__gemm_part *part,
-                   int64_t t, const block *x)
+                   int64_t t, int64_t group, const block *x)
 {
     const int64_t rows = part->row_end - part->row, at = x->k * g->a_column;
     const int64_t n_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    tiles_of_a tiles = {.n = OT_MIN(n_tiles - t, (int64_t)A_GROUP)};
+    tiles_of_a tiles = {.n = OT_MIN(n_tiles - t, group)};
 
     for (int64_t i = 0; i <= tiles.n; i++)
         tiles.first[i] = part->row + rows * (t + i) / n_tiles;
@@ -121,43 +121,44 @@ OT_SIMD_INLINE void copy_b_across(float *to, int64_t width, const void *b, int64
     }
 }
 
-enum { STRIP = 64 }; // k that are widened at once
+enum { STRIP = 64 }; // k of all columns of a panel, before the next: they stay in the first cache
 
-// Four columns of a panel, `depth` a multiple of 4.
+// Four columns of a strip, n a multiple of 4.
 OT_SIMD_INLINE void transpose_strip(float *to, int64_t width, const void *b, int64_t b_column,
-                                    int64_t depth, ot_dtype type)
+                                    int64_t n, ot_dtype type)
 {
     float lines[4 * STRIP];
+    const float *from = b;
+    int64_t row = b_column;
 
-    for (int64_t at = 0; at < depth; at += STRIP) {
-        const int64_t n = OT_MIN(depth - at, (int64_t)STRIP);
-        const float *from = (const float *)b + at;
-        int64_t row = b_column;
-
-        if (type != OT_F32) {
-            for (int l = 0; l < 4; l++)
-                copy_elements(lines + l * STRIP, operand_at(b, l * b_column + at, type), n, type);
-            from = lines;
-            row = STRIP;
-        }
-        for (int64_t p = 0; p < n; p += 4)
-            ot__transpose4(to + (at + p) * width, width, from + p, row);
+    if (type != OT_F32) {
+        for (int l = 0; l < 4; l++)
+            copy_elements(lines + l * STRIP, operand_at(b, l * b_column, type), n, type);
+        from = lines;
+        row = STRIP;
     }
+    for (int64_t p = 0; p < n; p += 4)
+        ot__transpose4(to + p * width, width, from + p, row);
 }
 
 // The same where each column's k lie one after the other.
 OT_SIMD_INLINE void copy_b_along(float *to, int64_t width, const void *b, int64_t b_column,
                                  int64_t columns, int64_t depth, ot_dtype type)
 {
-    const int64_t square = depth / 4 * 4;
+    const int64_t squares = columns / 4 * 4;
 
-    for (int64_t j = 0; j + 4 <= columns; j += 4) {
-        transpose_strip(to + j, width, operand_at(b, j * b_column, type), b_column, square, type);
-        for (int64_t p = square; p < depth; p++)
-            for (int64_t l = j; l < j + 4; l++)
-                to[p * width + l] = element(b, l * b_column + p, type);
+    for (int64_t at = 0; at < depth; at += STRIP) {
+        const int64_t n = OT_MIN(depth - at, (int64_t)STRIP), whole = n / 4 * 4;
+
+        for (int64_t j = 0; j < squares; j += 4) {
+            transpose_strip(to + at * width + j, width, operand_at(b, j * b_column + at, type),
+                            b_column, whole, type);
+            for (int64_t p = at + whole; p < at + n; p++)
+                for (int64_t l = j; l < j + 4; l++)
+                    to[p * width + l] = element(b, l * b_column + p, type);
+        }
     }
-    for (int64_t j = columns / 4 * 4; j < width; j++)
+    for (int64_t j = squares; j < width; j++)
         for (int64_t p = 0; p < depth; p++)
             to[p * width + j] = j < columns ? element(b, j * b_column + p, type) : 0;
 }

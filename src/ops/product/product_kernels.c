@@ -220,7 +220,7 @@ static ot__dnnl_gemm_after after_product(const char *activation, ot_dtype type)
                : OT__DNNL_GEMM_ENDS;
 }
 
-// False where oneDNN's matmul is not the same problem, or not ahead.
+// False where oneDNN's matmul is not the same problem, or not ahead; d->reason says why.
 static bool product_read_dnnl(const ot_prep *p, const ot__product *product, ot__dnnl_gemm *d)
 {
     const char *activation = ot_attr_string(ot_prep_node(p), "activation");
@@ -235,12 +235,14 @@ static bool product_read_dnnl(const ot_prep *p, const ot__product *product, ot__
         .has_bias = product_input(p, C) != NULL,
         .after = after_product(activation, ot_prep_in(p, A)->dtype),
     };
-    return g->alpha == 1.0 &&
-           (!d->has_bias || (g->beta == 1.0 && g->c_row == 0 && g->c_column == 1)) &&
-           (product->tile == NULL || d->after != OT__DNNL_GEMM_ENDS) &&
-           even_stride(product, product->a_stride, &d->a_stride) &&
-           even_stride(product, product->b_stride, &d->b_stride) &&
-           (d->type == OT_BF16 ? ot__dnnl_gemm_bf16_is_ahead(d) : ot__dnnl_gemm_is_ahead(d));
+    if (g->alpha != 1.0 || (d->has_bias && (g->beta != 1.0 || g->c_row != 0 || g->c_column != 1)) ||
+        (product->tile != NULL && d->after == OT__DNNL_GEMM_ENDS) ||
+        !even_stride(product, product->a_stride, &d->a_stride) ||
+        !even_stride(product, product->b_stride, &d->b_stride)) {
+        d->reason = "factors, addends, functions or batches that are no product of oneDNN's";
+        return false;
+    }
+    return d->type == OT_BF16 ? ot__dnnl_gemm_bf16_is_ahead(d) : ot__dnnl_gemm_is_ahead(d);
 }
 
 // a and b of one type, all else of bf16 or f32.
@@ -265,7 +267,8 @@ static bool product_can_dnnl(const ot_prep *p)
     if (!product_can_simd(p))
         return false;
     product_read(p, &product);
-    return product_read_dnnl(p, &product, &d);
+    return product_read_dnnl(p, &product, &d) ? ot_prep_takes(p, d.reason)
+                                              : ot_prep_declines(p, d.reason);
 }
 
 bool ot__products_take(ot_dtype narrow)
