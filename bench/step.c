@@ -8,8 +8,8 @@
 // step, seconds from process start (BENCH_START, CLOCK_MONOTONIC) to the end of the first step,
 // peak resident memory.
 //
-// It is also compiled against earlier versions of the library, which it is compared with: it uses
-// what those have.
+// Steps are those of a trainer, as `onnxtrain train` makes them. It is also compiled against
+// earlier versions of the library, which it is compared with: it uses what those have.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +32,62 @@ static double peak_mb(void)
     return (double)kilobytes / 1024;
 }
 
+#if __has_include("onnxtrain/trainer.h")
+typedef ot_trainer stepper;
+
+static stepper *make_stepper(ot_artifacts *artifacts, const ot_session_options *session)
+{
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    ot_trainer *trainer;
+
+    options.session = session;
+    must(ot_trainer_create_from_artifacts(artifacts, NULL, &options, &trainer));
+    return trainer;
+}
+
+static const ot_session *session_of(stepper *trainer)
+{
+    return ot_trainer_session(trainer);
+}
+
+static void step(stepper *trainer, ot_tensor *const *inputs, ot_tensor **output)
+{
+    must(ot_trainer_train_step(trainer, (const ot_tensor *const *)inputs, 2, output, 1));
+}
+
+static void drop_stepper(stepper *trainer)
+{
+    ot_trainer_destroy(trainer);
+}
+#else // an earlier version
+typedef ot_session stepper;
+
+static stepper *make_stepper(ot_artifacts *artifacts, const ot_session_options *options)
+{
+    ot_session *session;
+
+    must(ot_session_create_from_artifacts(artifacts, options, &session));
+    return session;
+}
+
+static const ot_session *session_of(stepper *session)
+{
+    return session;
+}
+
+static void step(stepper *session, ot_tensor *const *inputs, ot_tensor **output)
+{
+    must(ot_session_train_step(session, (const ot_tensor *const *)inputs, 2, output, 1));
+    must(ot_session_optimizer_step(session));
+    ot_session_reset_gradients(session);
+}
+
+static void drop_stepper(stepper *session)
+{
+    ot_session_destroy(session);
+}
+#endif
+
 int main(int argc, char **argv)
 {
     ot_loss_options loss = OT_LOSS_OPTIONS_INIT;
@@ -43,7 +99,7 @@ int main(int argc, char **argv)
     double began = start ? strtod(start, NULL) : seconds(), first = 0;
     ot_model *model;
     ot_artifacts *artifacts;
-    ot_session *session;
+    stepper *trained;
     ot_tensor *inputs[2], *output = NULL;
     ot_dtype dtype;
     ot_shape scores;
@@ -71,24 +127,23 @@ int main(int argc, char **argv)
     must(ot_model_value_info(model, ot_model_output_name(model, 0), &dtype, &scores));
     must(ot_artifacts_generate(model, &options, &artifacts));
     ot_model_destroy(model);
-    must(ot_session_create_from_artifacts(artifacts, &session_options, &session));
-    make_inputs(session, &scores, loss.class_axis, atoi(argv[4]), atoi(argv[6]), inputs);
+    trained = make_stepper(artifacts, &session_options);
+    make_inputs(session_of(trained), &scores, loss.class_axis, atoi(argv[4]), atoi(argv[6]),
+                inputs);
     printf("{\"ms\": [");
-    for (int step = 0; step < n_steps; step++) {
+    for (int i = 0; i < n_steps; i++) {
         double before = seconds();
-        must(ot_session_train_step(session, (const ot_tensor *const *)inputs, 2, &output, 1));
-        must(ot_session_optimizer_step(session));
-        ot_session_reset_gradients(session);
-        if (step == 0)
+        step(trained, inputs, &output);
+        if (i == 0)
             first = seconds() - began;
-        printf("%s%.4f", step ? ", " : "", (seconds() - before) * 1e3);
+        printf("%s%.4f", i ? ", " : "", (seconds() - before) * 1e3);
     }
     printf("], \"first\": %.4f, \"peak_mb\": %.3f, \"loss\": %g}\n", first, peak_mb(),
            (double)*(const float *)ot_tensor_data_const(output));
     ot_tensor_destroy(output);
     for (int i = 0; i < 2; i++)
         ot_tensor_destroy(inputs[i]);
-    ot_session_destroy(session);
+    drop_stepper(trained);
     ot_artifacts_destroy(artifacts);
     return 0;
 }
