@@ -76,8 +76,8 @@ OT_API ot_status ot_checkpoint_get_parameter(const ot_checkpoint *checkpoint, co
  * their next step. */
 OT_API ot_status ot_checkpoint_set_parameter(ot_checkpoint *checkpoint, const char *name,
                                              const ot_tensor *value);
-/** A copy of the accumulated gradient. OT_ERR_STATE before a session exists or for a frozen
- * parameter. */
+/** A copy of the accumulated gradient. OT_ERR_STATE before a session exists, for a frozen
+ * parameter, and where a trainer's steps keep none (docs/trainer.md). */
 OT_API ot_status ot_checkpoint_get_gradient(const ot_checkpoint *checkpoint, const char *name,
                                             ot_tensor **out);
 /** Overwrite the gradient; the parameter's type and shape, else OT_ERR_INVALID with both. The next

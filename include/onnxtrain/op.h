@@ -105,8 +105,11 @@ enum {
     OT_OP_LATE = 8192,    ///< runs when no other node can
     // In the memory of a buffer, one tensor after the other; the attribute "offsets" says at which
     // element each of them begins.
-    OT_OP_PARTS = 16384, ///< the last outputs lie in the memory of input 0
-    OT_OP_JOIN = 32768,  ///< the last inputs may be made in the memory of output 0
+    OT_OP_PARTS = 16384,       ///< the last outputs lie in the memory of input 0
+    OT_OP_JOIN = 32768,        ///< the last inputs may be made in the memory of output 0
+    OT_OP_PAUSE = 65536,       ///< a run may stop behind it, and go on later
+    OT_OP_TENSORWISE = 131072, ///< what it makes of the tensors at one position of its sequences
+                               ///< depends on no others, and a tensor may stand for a sequence
 };
 
 /** One tensor as a kernel sees it. */

@@ -242,7 +242,8 @@ OT_API ot_status ot_session_get_parameters(ot_session *session, int which, float
  * and new moments; for that all parameters are needed, else OT_ERR_STATE. */
 OT_API ot_status ot_session_set_parameters(ot_session *session, int which, const float *from,
                                            int64_t count);
-/** Gradients of the trainable parameters, likewise. */
+/** Gradients of the trainable parameters, likewise; OT_ERR_STATE where a trainer's steps have kept
+ * none (docs/trainer.md). */
 OT_API ot_status ot_session_get_gradients(ot_session *session, float *to, int64_t count);
 /** What the next optimizer step uses; a train step adds to it, or overwrites it when a reset is
  * due. */

@@ -269,6 +269,17 @@ ot_status ot_checkpoint_parameter_info(const ot_checkpoint *checkpoint, const ch
     return OT_OK;
 }
 
+// Sessions under a trainer may keep none.
+static ot_status check_kept(const ot_checkpoint *checkpoint, const ot__parameter *parameter)
+{
+    if (parameter->gradient != NULL || checkpoint->session == NULL)
+        return OT_OK;
+    return ot__error(OT_ERR_STATE,
+                     "the gradient of parameter '%s' is not kept: the trainer's updates use it "
+                     "inside the backward pass",
+                     parameter->name);
+}
+
 // A parameter, or its gradient.
 static ot_status get_state(const ot_checkpoint *checkpoint, const char *name, bool is_gradient,
                            ot_tensor **out)
@@ -276,6 +287,8 @@ static ot_status get_state(const ot_checkpoint *checkpoint, const char *name, bo
     ot__parameter *parameter;
 
     OT_TRY(find_state(checkpoint, name, is_gradient, &parameter));
+    if (is_gradient)
+        OT_TRY(check_kept(checkpoint, parameter));
     if (is_gradient && !parameter->gradient)
         return ot__error(OT_ERR_STATE, "parameter '%s' has no gradient before a session exists",
                          name);
@@ -312,6 +325,8 @@ static ot_status set_state(const ot_checkpoint *checkpoint, const char *name, bo
     ot_tensor **to;
 
     OT_TRY(find_state(checkpoint, name, is_gradient, &parameter));
+    if (is_gradient)
+        OT_TRY(check_kept(checkpoint, parameter));
     OT_TRY(check_fits(parameter, is_gradient, given));
     ot__ckpt_unpack(checkpoint, parameter);
     to = is_gradient ? &parameter->gradient : &parameter->value;

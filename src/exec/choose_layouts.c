@@ -142,12 +142,28 @@ static const ot_layout *elementwise_layout(const ot_node *node, const ot__view *
     return best;
 }
 
+// What is written in place stays as it lies: what else has its shape is read in that layout.
+static bool ask_for_state(const ot_node *node, ot__view *v)
+{
+    const ot_arg *state = NULL;
+
+    for (int i = 0; i < node->n_inputs && state == NULL; i++)
+        if ((ot__op_input_port(node->op, i)->flags & OT_PORT_STATE) != 0)
+            state = v->in[i];
+    for (int i = 0; state != NULL && i < node->n_inputs; i++)
+        if (v->in[i] != NULL && ot__shape_equal(&v->in[i]->shape, &state->shape))
+            v->want_in[i] = state->layout;
+    return state != NULL;
+}
+
 static ot_status ask_elementwise(const chooser *l, const ot_node *node, ot__view *v)
 {
     tally *tallies = ot__arena_alloc(l->b->arena, ((size_t)node->n_inputs + 1) * sizeof *tallies);
     const ot_layout *layout;
 
     OT_TRY(ot__made(tallies != NULL));
+    if (ask_for_state(node, v))
+        return OT_OK;
     layout = v->out[0] == NULL ? NULL : elementwise_layout(node, v, tallies);
     for (int i = 0; i < node->n_inputs; i++)
         if (v->in[i] != NULL && !is_scalar(v->in[i]))

@@ -77,8 +77,14 @@ const ot_arg *ot__plan_output(const ot__plan *plan, int i_output);
 bool ot__plan_writes_input(const ot__plan *plan, int i_input); // some node changes it in place
 // The same on ranks that exchange the same in the same order while the plan runs.
 uint64_t ot__plan_exchange_id(const ot__plan *plan);
-// Every input and output must have been bound (outputs: or left to the plan). Calls no ot__alloc.
+// Every input that a node reads and every output must have been bound (outputs: or left to the
+// plan). Calls no ot__alloc.
 ot_status ot__plan_run(ot__plan *plan, const ot_step *step);
+// The same in two halves: until behind the node with OT_OP_PAUSE, where all outputs that are bound
+// must be there, and the rest, for which all must still be bound and the block as it was. A plan
+// without such a node is run by the first.
+ot_status ot__plan_begin(ot__plan *plan, const ot_step *step);
+ot_status ot__plan_finish(ot__plan *plan);
 size_t ot__plan_bytes(const ot__plan *plan);           // activations and scratch, and of these
 size_t ot__plan_scratch_bytes(const ot__plan *plan);   // that of the step that takes most, and
 size_t ot__plan_gradient_bytes(const ot__plan *plan);  // gradients until they are accumulated

@@ -169,8 +169,12 @@ static ot_status build_steps(ot__plan_builder *b)
         plan->exchange_id = add_to_exchange_id(plan->exchange_id, node);
         // Counted before it is prepared, so that whatever state it has is released.
         plan->n_steps++;
+        if ((node->op->flags & OT_OP_PAUSE) != 0)
+            plan->n_before_pause = plan->n_steps;
         OT_TRY(prepare_step(b, node, &plan->steps[plan->n_steps - 1]));
     }
+    if (plan->n_before_pause == 0)
+        plan->n_before_pause = plan->n_steps;
     return OT_OK;
 }
 

@@ -87,6 +87,7 @@ struct ot__plan {
     int n_entries;
     ot__plan_step *steps;
     int n_steps;
+    int n_before_pause; // steps of the first half; all, when there is no pause
     ot__range *inputs, *outputs;
     ot__direct *direct;
     int n_direct;

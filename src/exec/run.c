@@ -10,7 +10,7 @@ static ot_status check_run_inputs(const ot__plan *plan)
         for (int k = 0; k < plan->inputs[i].count; k++) {
             const ot__entry *e = &plan->entries[plan->inputs[i].first + k];
 
-            if (e->arg.data == NULL && e->n_bytes > 0)
+            if (e->arg.data == NULL && e->n_bytes > 0 && plan->entries[e->root].last >= 0)
                 return ot__error(OT_ERR_INVALID, "input '%s' has no memory bound to it", e->name);
         }
     return OT_OK;
@@ -62,12 +62,12 @@ static ot_status drain_plan(const ot__plan *plan, int from, ot_status st)
     return ot__error(st, "%s", message);
 }
 
-static ot_status run_plan_steps(const ot__plan *plan)
+static ot_status run_plan_steps(const ot__plan *plan, int first, int end)
 {
     const ot_exchange *exchange = plan->step.exchange;
     ot_status st = OT_OK;
 
-    for (int s = 0; s < plan->n_steps; s++) {
+    for (int s = first; s < end; s++) {
         st = run_plan_step(plan, &plan->steps[s]);
         if (exchange != NULL && exchange->poke != NULL)
             OT_THEN(st, exchange->poke(exchange->context));
@@ -77,20 +77,39 @@ static ot_status run_plan_steps(const ot__plan *plan)
     return OT_OK;
 }
 
-ot_status ot__plan_run(ot__plan *plan, const ot_step *step)
+static ot_status run_half(ot__plan *plan, int first, int end)
 {
     const int n_threads = ot__parallel_max();
+    ot_status st;
+
+    ot__parallel_set(plan->n_threads);
+    st = run_plan_steps(plan, first, end);
+    ot__parallel_set(n_threads);
+    return st;
+}
+
+ot_status ot__plan_begin(ot__plan *plan, const ot_step *step)
+{
     ot_status st = check_run_inputs(plan);
 
     if (st != OT_OK)
         return st;
     ot__plan_direct_gradients(plan);
     plan->step = *step;
-    ot__parallel_set(plan->n_threads);
-    st = run_plan_steps(plan);
-    ot__parallel_set(n_threads);
+    st = run_half(plan, 0, plan->n_before_pause);
     if (st == OT_OK)
         copy_outputs(plan);
     plan->n_runs++;
     return st;
+}
+
+ot_status ot__plan_finish(ot__plan *plan)
+{
+    return run_half(plan, plan->n_before_pause, plan->n_steps);
+}
+
+ot_status ot__plan_run(ot__plan *plan, const ot_step *step)
+{
+    OT_TRY(ot__plan_begin(plan, step));
+    return ot__plan_finish(plan);
 }

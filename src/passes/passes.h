@@ -225,4 +225,21 @@ ot_status ot__list_transfers(const ot_graph *graph, const ot__transfer_buckets *
 ot_status ot__pass_transfer(ot_graph *graph, const ot__transfer_buckets *buckets,
                             const ot__transfer *transfers, int n_transfers);
 
+// pass_update.c: the optimizer in the place of the accumulators, for each tensor by itself. What
+// takes the place of its inputs: values[i * n + t] for input i and tensor t, NULL for its gradient.
+typedef struct ot__update_ends {
+    const ot_graph *update;   // the optimizer's
+    int n;                    // tensors
+    ot_value *const *values;  // of the training graph
+    ot_value *const *buffers; // for each tensor its gradient's: read by one node, ot__is_only_sum()
+    const int *outputs;       // of the training graph: they are there before anything is updated
+    int n_outputs;
+} ot__update_ends;
+// After all other passes, on a specialised copy.
+ot_status ot__pass_update(ot_graph *graph, const ot__update_ends *ends);
+// Whether an optimizer's graph can be taken apart so, and whether what the node does with its input
+// is nothing but adding a gradient of its type.
+bool ot__update_is_tensorwise(const ot_graph *update);
+bool ot__is_only_sum(const ot_node *node, int i_input);
+
 #endif

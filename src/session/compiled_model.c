@@ -79,6 +79,7 @@ void ot__compiled_model_drop_plans(ot__compiled_model *program)
 {
     for (int k = 0; k < OT_PLAN_CACHE; k++)
         ot__cached_plan_deinit(&program->plans[k]);
+    program->paused = NULL;
 }
 
 void ot__compiled_model_deinit(ot__compiled_model *program)

@@ -372,7 +372,8 @@ static ot_status create(ot_session *session, ot_model *model)
     OT_TRY(list_trainable(session));
     OT_TRY(check_rule_names(o));
     OT_TRY(check_dtypes(o));
-    return make_numbers(o);
+    OT_TRY(make_numbers(o));
+    return ot__inside_settle(session);
 }
 
 // Else the first update does.

@@ -267,7 +267,8 @@ ot_status ot__compiled_model_plan(ot__compiled_model *program, ot__planner plann
     *out = NULL;
     for (int k = 0; k < OT_PLAN_CACHE; k++) {
         slot = &program->plans[k];
-        if (slot->plan != NULL && is_equal(&slot->given, &program->given, program->n_user_inputs)) {
+        if (slot->plan != NULL && slot->is_inside == program->is_inside &&
+            is_equal(&slot->given, &program->given, program->n_user_inputs)) {
             slot->last_used = ++program->clock;
             *out = slot->plan;
             return OT_OK;
@@ -280,8 +281,11 @@ ot_status ot__compiled_model_plan(ot__compiled_model *program, ot__planner plann
     }
     program->recompute.warns = false;
     slot = oldest(program);
+    if (slot->plan == program->paused)
+        program->paused = NULL;
     ot__cached_plan_deinit(slot);
     *slot = made;
+    slot->is_inside = program->is_inside;
     slot->last_used = ++program->clock;
     *out = slot->plan;
     return OT_OK;

@@ -216,6 +216,7 @@ ot__resume ot__session_position(const ot_session *session)
 
 void ot__session_go_to(ot_session *session, const ot__resume *position)
 {
+    session->is_half_updated = false; // it has the parameters of a state
     if (position->has_seed)
         session->seed = position->seed;
     if (position->has_counter)

@@ -46,6 +46,9 @@ ot_status ot__session_check_values(const ot_session *session)
     if (session->is_half_set)
         return ot__error(OT_ERR_STATE, "the session has a part of a state only: messages failed "
                                        "while it was set, so set one");
+    if (session->is_half_updated)
+        return ot__error(OT_ERR_STATE, "a part of the parameters has been updated: an update "
+                                       "failed while it ran, so load a state");
     return OT_OK;
 }
 
@@ -222,7 +225,7 @@ static ot_status build_session(ot_session *session, ot__models *m)
     OT_TRY(list_parameters(session));
     OT_TRY(check_session_precision(session));
     OT_TRY(ot__undo_create(session));
-    if (!session->checkpoint->is_nominal)
+    if (!session->checkpoint->is_nominal && !(m->without_gradients && session->ranks == NULL))
         OT_TRY(ot__session_make_gradients(session));
     session->eval.what = "eval model";
     if (m->eval != NULL) {
@@ -255,6 +258,7 @@ static void destroy_session(ot_session *session)
     ot__bytes_free(session->bytes);
     ot__free(session->parameters);
     ot__free_aligned(session->block);
+    ot__free_aligned(session->guest_block);
     ot__guard_deinit(&session->guard);
     ot__free(session);
 }
@@ -318,23 +322,6 @@ ot_status ot__session_create(ot__models *models, ot_status status, ot_checkpoint
     ot_model_destroy(models->eval);
     ot_model_destroy(models->optimizer);
     return st;
-}
-
-ot_status ot_session_create(const ot_model *training, const ot_model *eval,
-                            const ot_model *optimizer, ot_checkpoint *checkpoint,
-                            const ot_session_options *options, ot_session **out)
-{
-    ot__models m = {0};
-    ot_status st;
-
-    OT_TRY(OT_OUT(out));
-    OT_TRY(OT_GIVEN(training));
-    OT_TRY(OT_OPTIONAL(eval, "eval"));
-    OT_TRY(OT_OPTIONAL(optimizer, "optimizer"));
-    st = ot__model_acquire(training, &m.training);
-    OT_THEN(st, eval != NULL ? ot__model_acquire(eval, &m.eval) : OT_OK);
-    OT_THEN(st, optimizer != NULL ? ot__model_acquire(optimizer, &m.optimizer) : OT_OK);
-    return ot__session_create(&m, st, checkpoint, options, out);
 }
 
 void ot_session_destroy(ot_session *session)

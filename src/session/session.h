@@ -133,6 +133,15 @@ void ot__session_set_trainer(ot_session *session, bool has_trainer);
 ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
                            const ot_tensor *const *inputs, int n_inputs, ot_tensor **outputs,
                            int n_outputs, bool *has_run);
+// session.c: as ot_session_create_from_artifacts(), but gradients are made when they are needed.
+ot_status ot__session_create_for_trainer(ot_artifacts *artifacts, const ot_session_options *options,
+                                         ot_session **out);
+// update_inside.c. The update may come inside the next train steps, each of which is followed by
+// ot__session_update() of one micro-batch, or dropped: then nobody looks at gradients in between.
+// Where the session can do it, it keeps none, and computes the outputs first, all else with the
+// update.
+void ot__session_ask_inside(ot_session *session, bool wants);
+ot_status ot__session_keep_gradients(ot_session *session); // again: zeros
 // The next train step is the last one of its update: over several ranks the sums of gradients begin
 // while it runs.
 void ot__session_set_last(ot_session *session);

@@ -1,6 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions over artifacts: those in memory, as files, and as bytes of files.
+// Sessions over models that are there, over artifacts as files, and over bytes of files.
 #include "session/session_internal.h"
+
+static ot_status acquire_models(const ot_model *training, const ot_model *eval,
+                                const ot_model *optimizer, ot__models *m)
+{
+    ot_status st = ot__model_acquire(training, &m->training);
+
+    OT_THEN(st, eval != NULL ? ot__model_acquire(eval, &m->eval) : OT_OK);
+    OT_THEN(st, optimizer != NULL ? ot__model_acquire(optimizer, &m->optimizer) : OT_OK);
+    return st;
+}
+
+ot_status ot_session_create(const ot_model *training, const ot_model *eval,
+                            const ot_model *optimizer, ot_checkpoint *checkpoint,
+                            const ot_session_options *options, ot_session **out)
+{
+    ot__models m = {0};
+
+    OT_TRY(OT_OUT(out));
+    OT_TRY(OT_GIVEN(training));
+    OT_TRY(OT_OPTIONAL(eval, "eval"));
+    OT_TRY(OT_OPTIONAL(optimizer, "optimizer"));
+    return ot__session_create(&m, acquire_models(training, eval, optimizer, &m), checkpoint,
+                              options, out);
+}
+
+ot_status ot__session_create_for_trainer(ot_artifacts *artifacts, const ot_session_options *options,
+                                         ot_session **out)
+{
+    ot__models m = {.without_gradients = true};
+    const ot_status st =
+        acquire_models(ot_artifacts_training_model(artifacts), ot_artifacts_eval_model(artifacts),
+                       ot_artifacts_optimizer_model(artifacts), &m);
+
+    return ot__session_create(&m, st, ot_artifacts_checkpoint(artifacts), options, out);
+}
 
 ot_status ot_session_create_from_artifacts(ot_artifacts *artifacts,
                                            const ot_session_options *options, ot_session **out)

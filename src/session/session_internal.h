@@ -51,6 +51,7 @@ typedef struct ot__cached_plan {
     ot__given given;
     ot_model *model;     // the specialised copy: the plan points at its constants
     ot__hoisted hoisted; // inputs of the plan that are derived values
+    bool is_inside;      // it has the update
     ot__plan *plan;      // NULL: the slot is free
     uint64_t last_used;
 } ot__cached_plan;
@@ -76,6 +77,8 @@ typedef struct ot__compiled_model {
     ot__recompute_options recompute;
     bool may_recompute; // to keep below a ceiling
     bool gathers;       // parameters, in every step: they have no derived values
+    bool is_inside;     // training: the plan has the update (update_inside.c)
+    ot__plan *paused;   // training: in the middle of such a step; NULL: none
     ot__cached_plan plans[OT_PLAN_CACHE];
     uint64_t clock; // of uses, for the plan to give up
 } ot__compiled_model;
@@ -170,6 +173,7 @@ typedef struct ot__optimizer {
     float divisor;    // of the gradients
     bool takes_divisor;
     bool keeps_gradients; // as steps leave them; else an update divides them, and may clip them
+    bool fits_inside;     // the backward pass: it takes each gradient by itself
     int i_norm, i_finite; // outputs; -1: there is none
 } ot__optimizer;
 
@@ -210,6 +214,10 @@ struct ot_session {
     ot_dict *custom_hyper;         // of groups, by their number: what no rule here knows
     struct ot__named_bytes *bytes; // of the program
     bool is_half_set;              // messages failed while a state was set
+    bool is_half_updated;          // an update failed while it ran
+    bool wants_inside;             // updates of the next train steps may come inside of them
+    bool is_paused;                // between the halves of such a step
+    void *guest_block;             // of a plan that runs meanwhile
 };
 
 #define OT_KIND_SESSION "session"
@@ -225,6 +233,7 @@ ot_status ot__session_make_gradients(ot_session *session); // zeroed
 // be NULL.
 typedef struct ot__models {
     ot_model *training, *eval, *optimizer;
+    bool without_gradients; // until a step needs them, but over several ranks
 } ot__models;
 // ot_session_create() without copies; drops what it does not take. `status`: of getting the models,
 // OT_OK or what is returned.
@@ -321,6 +330,21 @@ void ot__input_gradients_deinit(ot__compiled_model *program);
 // strings is made only then.
 ot_status ot__output_make(ot__plan *plan, int i_output, ot_tensor **out);
 ot_status ot__output_take(const ot__plan *plan, int i_output, ot_tensor **out);
+
+// update_inside.c. Whether the optimizer fits there, of present models.
+ot_status ot__inside_settle(ot_session *session);
+bool ot__inside_is_due(const ot_session *session); // of the next train step
+// Before its plan is looked for: gradients are kept, or not.
+ot_status ot__inside_prepare(ot_session *session);
+ot_status ot__inside_add(ot_session *session, ot_graph *graph); // where the plan is to have it
+void ot__inside_lay(const ot_session *session, const ot__hoisted *hoisted,
+                    const ot_layout **layouts); // of the inputs that it has added
+// A train step, or its first half, and the second one. ot__inside_end(): there will be none.
+ot_status ot__inside_begin(ot_session *session, ot__plan *plan, const ot_step *step);
+ot_status ot__inside_finish(ot_session *session);
+void ot__inside_end(ot_session *session);
+bool ot__session_has_gradients(const ot_session *session);
+ot_status ot__session_check_gradients(const ot_session *session);
 
 // session_plan.c: the plan of the training or eval model for program->given.
 ot_status ot__session_plan(ot_session *session, ot__compiled_model *program, ot__plan **out);

@@ -167,10 +167,14 @@ static ot_status plan_of_session(void *owner, const ot__compiled_model *program,
         OT_TRY(add_sum_starts(session, graph));
     if (has_transfers(session, program))
         OT_TRY(ot__transfers_add(session, program, graph));
+    if (program == &session->training)
+        OT_TRY(ot__inside_add(session, graph));
     OT_TRY(is_cut_before(session, program) ? budget_after_cut(session, &options)
                                            : ot__plan_budget(session, 0, &options));
     layouts = ot__packing_of_inputs(session, program, graph->n_inputs);
     OT_TRY(ot__made(layouts != NULL));
+    if (program == &session->training)
+        ot__inside_lay(session, shapes->hoisted, layouts);
     options.input_layouts = layouts;
     options.excess = excess;
     st = ot__plan_create(graph, &options, shapes->lengths, shapes->sequences, plan);
@@ -215,8 +219,20 @@ ot_status ot__session_take_block(ot_session *session, size_t n_bytes, void **out
     return OT_OK;
 }
 
+// The block is that of a step in the middle: another plan has one of its own for the time.
+static ot_status lend_guest_block(ot_session *session, ot__plan *plan)
+{
+    ot__free_aligned(session->guest_block);
+    session->guest_block = ot__alloc_aligned(OT_MAX(ot__plan_bytes(plan), (size_t)1));
+    OT_TRY(ot__made(session->guest_block != NULL));
+    ot__plan_set_block(plan, session->guest_block);
+    return OT_OK;
+}
+
 ot_status ot__session_lend_block(ot_session *session, ot__plan *plan)
 {
+    if (session->is_paused)
+        return lend_guest_block(session, plan);
     OT_TRY(make_block(session, OT_MAX(ot__plan_bytes(plan), (size_t)1)));
     ot__plan_set_block(plan, session->block);
     session->plan_bytes = OT_MAX(session->plan_bytes, ot__plan_bytes(plan));
@@ -225,6 +241,8 @@ ot_status ot__session_lend_block(ot_session *session, ot__plan *plan)
 
 ot_status ot__session_find_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)
 {
+    if (program == &session->training)
+        OT_TRY(ot__inside_prepare(session));
     program->gathers =
         ot__ranks_gather(session, program == &session->training ? OT_MODE_TRAIN : OT_MODE_EVAL);
     return ot__compiled_model_plan(program, plan_of_session, session, out);

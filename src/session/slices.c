@@ -155,6 +155,7 @@ ot_status ot__session_set_slices(ot_session *session, int n_slices, int first, i
     if (n_slices <= 1)
         return OT_OK;
     OT_TRY(check_summable(session));
+    OT_TRY(ot__session_keep_gradients(session));
     session->slices.count = n_slices;
     session->slices.first = first;
     session->slices.last = last;

@@ -53,6 +53,12 @@ static const ot_tensor *parameter_of_step(const ot_session *session,
                                      : input->parameter->value;
 }
 
+// NULL: it is not kept, and the plan reads none.
+static void *gradient_data(const ot__parameter *p)
+{
+    return p->gradient != NULL ? p->gradient->data : NULL;
+}
+
 static void bind_step_inputs(const ot_session *session, const ot__compiled_model *program,
                              ot__plan *plan, const ot_tensor *const *inputs)
 {
@@ -69,7 +75,7 @@ static void bind_step_inputs(const ot_session *session, const ot__compiled_model
             ot__plan_bind_input(plan, i, 0, parameter_of_step(session, program, input)->data);
             break;
         case OT_ROLE_GRADIENT:
-            ot__plan_bind_input(plan, i, 0, input->parameter->gradient->data);
+            ot__plan_bind_input(plan, i, 0, gradient_data(input->parameter));
             break;
         case OT_ROLE_INPUT_GRADIENT:
             ot__plan_bind_input(plan, i, 0, input->gradient->data);
@@ -323,7 +329,7 @@ static ot_status run_session_plan(ot_session *session, ot__plan *plan, bool trai
         session->ranks->starts = session->ranks->is_last && session->ranks->has_layouts &&
                                  !(session->slices.is_under_way && session->slices.has_weights);
     }
-    return ot__plan_run(plan, &step);
+    return training ? ot__inside_begin(session, plan, &step) : ot__plan_run(plan, &step);
 }
 
 ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
@@ -338,6 +344,8 @@ ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
     ot_status st = given;
 
     *has_run = false;
+    if (training)
+        ot__inside_end(session);
     OT_THEN(st, check_session_step(session, program, inputs, n_inputs));
     if (over_ranks && is_to_be_cut(session, mode)) {
         OT_THEN(st, ot__session_find_plan(session, program, &plan)); // the layouts that are cut
@@ -442,6 +450,7 @@ void ot__session_set_last(ot_session *session)
 
 void ot__session_reset_gradients(ot_session *session)
 {
+    ot__inside_end(session);
     session->overwrite_gradients = true;
     session->slices.is_under_way = false;
     session->slices.present = 0;

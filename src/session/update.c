@@ -93,15 +93,15 @@ bool ot__session_skips(const ot_session *session)
     return session->optimizer.i_finite >= 0;
 }
 
-// The first output says whether the update was applied.
-static void take_update(ot_session *session, ot_update_info *info)
+// The first output says whether the update was applied. Inside a train step, it always is.
+static void take_update(ot_session *session, bool is_inside, ot_update_info *info)
 {
     const ot__optimizer *o = &session->optimizer;
     const int flag = o->program.model->graph->n_outputs > 0 ? 0 : -1;
 
-    info->applied = fabs(output_number(o->plan, flag, 1)) > 0;
-    info->finite = fabs(output_number(o->plan, o->i_finite, 1)) > 0;
-    info->norm = output_number(o->plan, o->i_norm, (double)NAN);
+    info->applied = is_inside || fabs(output_number(o->plan, flag, 1)) > 0;
+    info->finite = is_inside || fabs(output_number(o->plan, o->i_finite, 1)) > 0;
+    info->norm = is_inside ? (double)NAN : output_number(o->plan, o->i_norm, (double)NAN);
     if (!info->applied)
         return;
     session->checkpoint->step++;
@@ -130,6 +130,10 @@ static ot_status prepare_update(ot_session *session, int64_t n_micro_batches)
     if (o->program.model == NULL)
         return ot__error(OT_ERR_STATE, "the session has no optimizer model");
     OT_TRY(ot__session_check_values(session));
+    if (session->is_paused)
+        return OT_OK;
+    if (session->ranks == NULL)
+        OT_TRY(ot__session_check_gradients(session));
     return ot__ranks_cut_later(session) ? OT_OK : ready_update(session);
 }
 
@@ -158,6 +162,8 @@ static ot_status run_update(ot_session *session, double divisor)
         session->ranks->is_mean = true;
     set_numbers(session, o, divisor);
     ot__packing_enter(session); // sums over elements are the same whoever has looked at them
+    if (session->is_paused)
+        return ot__inside_finish(session);
     bind_optimizer(session);
     return ot__plan_run(o->plan, &step);
 }
@@ -200,6 +206,7 @@ static ot_status agree_on_update(ot_session *session, ot_status st, const char *
 static ot_status update_session(ot_session *session, ot_status given, int64_t n_micro_batches,
                                 ot_update_info *info)
 {
+    const bool is_inside = session->is_paused;
     double divisor = (double)session->loss_scale * (double)n_micro_batches;
     ot_status st = given;
 
@@ -212,7 +219,7 @@ static ot_status update_session(ot_session *session, ot_status given, int64_t n_
     if (session->ranks != NULL)
         st = ot__ranks_agree(session->ranks->comm, st, "update", NULL, 0);
     OT_TRY(st);
-    take_update(session, info);
+    take_update(session, is_inside, info);
     return session->ranks != NULL && info->applied ? ot__zero_gather(session) : OT_OK;
 }
 

@@ -231,7 +231,7 @@ ot_status ot__trainer_over_artifacts(ot_artifacts *artifacts,
 
     OT_TRY(session_options(options, &how));
     OT_TRY(ot__trainer_open_ranks(options, &how, &parallel, &comm));
-    st = ot_session_create_from_artifacts(artifacts, &how, &session);
+    st = ot__session_create_for_trainer(artifacts, &how, &session);
     OT_THEN(st, make_trainer(session, description, options, out));
     if (st != OT_OK) {
         ot_session_destroy(session);

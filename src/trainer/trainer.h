@@ -104,6 +104,8 @@ ot_status ot__trainer_describe(ot_trainer *trainer, const ot_model_description *
 // the ones before it. Inputs and outputs are in the session's order.
 ot_status ot__trainer_accumulate(ot_trainer *trainer, const ot_tensor *const *inputs, int n_inputs,
                                  ot_tensor **outputs, int n_outputs);
+// Before anything that plans such a step.
+void ot__trainer_ask_inside(ot_trainer *trainer);
 // The update by the mean over what has been accumulated, if anything has; `given`: how that went on
 // this rank.
 ot_status ot__trainer_update(ot_trainer *trainer, ot_status given);

@@ -41,6 +41,7 @@ static ot_status measure_trainer(ot_trainer *trainer, const ot_parallel_ranks *r
     ot_shape *laid = NULL;
     ot_status st = ot__trainer_check_shapes(trainer, inputs, n_inputs);
 
+    ot__trainer_ask_inside(trainer);
     OT_THEN(st, lay_shapes(trainer, inputs, &laid));
     OT_THEN(st, ranks == NULL
                     ? ot__session_measure(session, laid, trainer->forward, &bytes)

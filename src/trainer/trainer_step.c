@@ -158,6 +158,16 @@ static ot_status drop_after(ot_trainer *trainer, ot_status st)
                      ot_error_message(), n, trainer->info.step);
 }
 
+// The update comes inside the train step where every call makes one and nobody wants to see
+// gradients before it.
+void ot__trainer_ask_inside(ot_trainer *trainer)
+{
+    ot__session_ask_inside(trainer->session, trainer->accumulation == 1 &&
+                                                 trainer->n_accumulated == 0 &&
+                                                 trainer->step_graph_path == NULL &&
+                                                 !ot__trainer_asks_scaler(trainer));
+}
+
 // All in the session's order. `given`: how checks went so far, which all ranks learn.
 static ot_status accumulate(ot_trainer *trainer, ot_status given, const ot_tensor *const *inputs,
                             int n_inputs, ot_tensor **outputs, int n_outputs)
@@ -169,6 +179,7 @@ static ot_status accumulate(ot_trainer *trainer, ot_status given, const ot_tenso
         OT_THEN(st, ot__trainer_set_scale(trainer));
         OT_THEN(st, choose_rates(trainer));
     }
+    ot__trainer_ask_inside(trainer);
     st = ot__session_step(trainer->session, st, OT_MODE_TRAIN, inputs, n_inputs, outputs, n_outputs,
                           &has_run);
     if (st != OT_OK)

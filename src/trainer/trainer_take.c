@@ -57,6 +57,8 @@ ot_status ot__pending_cut(const ot_trainer *trainer, ot__pending *pending)
 {
     const ot_checkpoint *checkpoint = ot_session_checkpoint(trainer->session);
 
+    if (pending->position.n_accumulated > 0)
+        OT_TRY(ot__session_keep_gradients(trainer->session));
     for (int i = 0; i < checkpoint->n_parameters; i++) {
         OT_TRY(cut_parameter(checkpoint, pending, checkpoint->parameters[i]));
         OT_TRY(cut_gradient(trainer->session, pending, checkpoint->parameters[i]));

@@ -64,7 +64,7 @@ const ot_op_def ot__op_adamw_optimizer[] = {
      .infer = ot__rule_infer,
      .kernels = ot__rule_kernels,
      .rule = &adamw,
-     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
+     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT | OT_OP_TENSORWISE},
     {0},
 };
 
@@ -97,7 +97,7 @@ const ot_op_def ot__op_sgd_optimizer_v2[] = {
      .infer = ot__rule_infer,
      .kernels = ot__rule_kernels,
      .rule = &sgd_v2,
-     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
+     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT | OT_OP_TENSORWISE},
     {0},
 };
 
@@ -147,6 +147,6 @@ const ot_op_def ot__op_sgd_momentum_optimizer[] = {
      .types = "T: f32 f64",
      .rule = &momentum,
      .upgrade = momentum_upgrade,
-     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
+     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT | OT_OP_TENSORWISE},
     {0},
 };

@@ -54,6 +54,6 @@ const ot_op_def ot__op_parameter_average[] = {
      .types = "T: f32 f64",
      .infer = average_infer,
      .kernels = average_kernels,
-     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT},
+     .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT | OT_OP_TENSORWISE},
     {0},
 };

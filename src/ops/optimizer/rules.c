@@ -42,7 +42,7 @@ static const ot__rule_ports own_ports = {0, 1, 2, 3, {4, 5}, 6, 7, 8};
          .infer = ot__rule_infer,                                                                  \
          .kernels = ot__rule_kernels,                                                              \
          .rule = &(rule_),                                                                         \
-         .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT | (more_flags)},                                \
+         .flags = OT_OP_NO_GRAD | OT_OP_ANY_LAYOUT | OT_OP_TENSORWISE | (more_flags)},             \
         {0}};
 
 // ---- Adam ----

@@ -52,7 +52,7 @@ static ot_status FN(rule_update)(const ot_run *r, const FN(ot__updates) * table)
     OT_TRY(ot__rule_fill(r, s, rows));
     if (s->rule->norms != 0)
         OT_TRY(FN(take_norms)(r, table, rows));
-#pragma omp parallel for schedule(static) num_threads(r->n_threads)
+#pragma omp parallel for schedule(static) num_threads(r->n_threads) if (pieces->n_pieces > 1)
     for (int64_t i = 0; i < pieces->n_pieces; i++) {
         const ot__piece_of *piece = &pieces->piece[i];
 
