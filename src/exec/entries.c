@@ -160,11 +160,12 @@ static ot_status value_entries(ot__plan_builder *b)
 // ---- who shares memory ----
 
 // The model's memory may be a mapped file, so what a node writes into is a copy of the plan's own.
-static ot_status mark_written(ot__plan *plan, int entry)
+static ot_status mark_written(ot__plan *plan, int entry, bool is_update)
 {
     ot__entry *root = ot__plan_root(plan, entry);
     void *copy;
 
+    root->is_updated = is_update && (root->is_updated || !root->is_written);
     root->is_written = true;
     if (root->source != OT_SOURCE_CONSTANT)
         return OT_OK;
@@ -192,7 +193,8 @@ static ot_status mark_state(ot__plan_builder *b)
                 continue;
             range = ot__builder_range(b, node->inputs[i]);
             for (int k = 0; k < range.count; k++)
-                OT_TRY(mark_written(b->plan, range.first + k));
+                OT_TRY(mark_written(b->plan, range.first + k,
+                                    (node->op->flags & OT_OP_TENSORWISE) != 0));
         }
     }
     return OT_OK;
@@ -207,7 +209,16 @@ static int count_entry_outputs(const ot_node *node)
     return n;
 }
 
-// A view of memory that changes would show the change too early, so it stays a copy.
+// A view of memory that changes would show the change too early, so it stays a copy; but of what
+// is updated, which waits for all who read it.
+static bool may_show(const ot__plan *plan, int x, const ot_value *y)
+{
+    const ot__entry *root = ot__plan_root(plan, x);
+
+    return !root->is_written || (root->is_updated && !y->is_output &&
+                                 (plan->entries[x].root == x || plan->entries[x].is_old));
+}
+
 static void share_views(ot__plan_builder *b)
 {
     ot__plan *plan = b->plan;
@@ -221,10 +232,11 @@ static void share_views(ot__plan_builder *b)
             continue;
         x = ot__builder_range(b, node->inputs[0]);
         y = ot__builder_range(b, node->outputs[0]);
-        if (x.count != 1 || y.count != 1 || ot__plan_root(plan, x.first)->is_written ||
+        if (x.count != 1 || y.count != 1 || !may_show(plan, x.first, node->outputs[0]) ||
             plan->entries[y.first].is_written || plan->entries[y.first].root != y.first ||
             plan->entries[x.first].n_bytes != plan->entries[y.first].n_bytes)
             continue;
+        plan->entries[y.first].is_old = ot__plan_root(plan, x.first)->is_updated;
         share(plan, y.first, x.first);
         b->is_view[n] = true;
     }

@@ -32,7 +32,7 @@ static void describe_reads(const ot__plan_builder *b, const ot_node *node, descr
             // Reading a view keeps the memory alive; what is overwritten in place has edges of
             // its own.
             d->numbers[d->n_numbers++] = k;
-            if (root != k && !b->plan->entries[root].is_written)
+            if (root != k && (!b->plan->entries[root].is_written || b->plan->entries[k].is_old))
                 d->numbers[d->n_numbers++] = root;
         }
     }

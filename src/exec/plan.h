@@ -52,6 +52,8 @@ typedef struct ot__entry {
     size_t offset;   // PLANNED roots: in the block
     size_t place;    // in the memory of the root
     bool is_written; // roots: some node changes it in place
+    bool is_updated; // roots: only updates do, whose results no node of the plan reads
+    bool is_old;     // the memory of the root before it is updated
     bool is_direct;  // roots: computed in its accumulation buffer, in some runs at least
     int first, last; // roots: steps that use it, through whatever entry
     int usage;       // roots: its usage record; -1: none

@@ -54,7 +54,7 @@ static const ot_tensor *parameter_of_step(const ot_session *session,
 }
 
 // NULL: it is not kept, and the plan reads none.
-static void *gradient_data(const ot__parameter *p)
+static void *kept_gradient(const ot__parameter *p)
 {
     return p->gradient != NULL ? p->gradient->data : NULL;
 }
@@ -75,7 +75,7 @@ static void bind_step_inputs(const ot_session *session, const ot__compiled_model
             ot__plan_bind_input(plan, i, 0, parameter_of_step(session, program, input)->data);
             break;
         case OT_ROLE_GRADIENT:
-            ot__plan_bind_input(plan, i, 0, gradient_data(input->parameter));
+            ot__plan_bind_input(plan, i, 0, kept_gradient(input->parameter));
             break;
         case OT_ROLE_INPUT_GRADIENT:
             ot__plan_bind_input(plan, i, 0, input->gradient->data);
@@ -418,6 +418,7 @@ ot_tensor *const ot__step_unwanted = &(ot_tensor){0};
 void ot__session_set_trainer(ot_session *session, bool has_trainer)
 {
     session->has_trainer = has_trainer;
+    session->wants_inside = false; // until it is asked for
 }
 
 bool ot__session_overlaps(const ot_session *session)
