@@ -138,8 +138,8 @@ ot_status ot__session_create_for_trainer(ot_artifacts *artifacts, const ot_sessi
                                          ot_session **out);
 // update_inside.c. The update may come inside the next train steps, each of which is followed by
 // ot__session_update() of one micro-batch, or dropped: then nobody looks at gradients in between.
-// Where the session can do it, it keeps none, and computes the outputs first, all else with the
-// update.
+// Where the session can do it, it keeps none from now on, and computes the outputs first, all else
+// with the update.
 void ot__session_ask_inside(ot_session *session, bool wants);
 ot_status ot__session_keep_gradients(ot_session *session); // again: zeros
 // The next train step is the last one of its update: over several ranks the sums of gradients begin

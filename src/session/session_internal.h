@@ -333,8 +333,7 @@ ot_status ot__output_take(const ot__plan *plan, int i_output, ot_tensor **out);
 
 // update_inside.c. Whether the optimizer fits there, of present models.
 ot_status ot__inside_settle(ot_session *session);
-bool ot__inside_is_due(const ot_session *session); // of the next train step
-// Before its plan is looked for: gradients are kept, or not.
+// Before the plan of a train step is looked for: whether it has the update.
 ot_status ot__inside_prepare(ot_session *session);
 ot_status ot__inside_add(ot_session *session, ot_graph *graph); // where the plan is to have it
 void ot__inside_lay(const ot_session *session, const ot__hoisted *hoisted,

@@ -61,17 +61,13 @@ ot_status ot__inside_settle(ot_session *session)
     return st;
 }
 
-void ot__session_ask_inside(ot_session *session, bool wants)
-{
-    session->wants_inside = wants;
-}
-
-bool ot__inside_is_due(const ot_session *session)
+static bool may_be_inside(const ot_session *session)
 {
     const ot__optimizer *o = &session->optimizer;
 
     return session->wants_inside && o->program.model != NULL && o->fits_inside &&
            session->ranks == NULL && session->slices.count <= 1 &&
+           (session->overwrite_gradients || session->is_paused) &&
            session->training.narrow == OT_DTYPE_UNDEFINED &&
            (o->takes_divisor || !(fabs((double)session->loss_scale - 1) > 0));
 }
@@ -109,14 +105,18 @@ static void drop_gradients(ot_session *session)
     }
 }
 
+void ot__session_ask_inside(ot_session *session, bool wants)
+{
+    session->wants_inside = wants;
+    if (may_be_inside(session))
+        drop_gradients(session);
+}
+
 ot_status ot__inside_prepare(ot_session *session)
 {
-    session->training.is_inside = ot__inside_is_due(session);
-    if (!session->training.is_inside)
-        return ot__session_keep_gradients(session);
-    OT_TRY(ot__optimizer_ready(session));
-    drop_gradients(session);
-    return OT_OK;
+    session->training.is_inside = may_be_inside(session);
+    return session->training.is_inside ? ot__optimizer_ready(session)
+                                       : ot__session_keep_gradients(session);
 }
 
 // ---- inputs of the plan: those of the optimizer that its nodes read ----

@@ -128,7 +128,9 @@ static ot_status build_trainer(ot_trainer *trainer, const ot_model_description *
     OT_TRY(ot__trainer_take_scaler(trainer, options));
     OT_TRY(begin_where_session_is(trainer));
     OT_TRY(ot__trainer_save_graphs(trainer, options));
-    return take_trainer_options(trainer, options);
+    OT_TRY(take_trainer_options(trainer, options));
+    ot__trainer_ask_inside(trainer); // before gradients have been in use
+    return OT_OK;
 }
 
 static ot_status take_session(ot_trainer *trainer, ot_session *session)

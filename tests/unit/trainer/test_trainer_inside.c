@@ -307,6 +307,34 @@ static void the_halves_of_a_step_stand_what_comes_between_them(void **state)
     destroy_both(&two);
 }
 
+// What a session has added up by itself belongs to the trainer's first update.
+static void gradients_that_were_there_before_the_trainer_are_added_to(void **state)
+{
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    ot_optimizer_options adam = OT_OPTIMIZER_OPTIONS_INIT;
+    both two = adam_of(&options);
+    ot_artifacts *artifacts = artifacts_of(&adam, &options);
+    ot_session *session;
+    batch b;
+
+    (void)state;
+    ot_trainer_destroy(two.trainer);
+    need(ot_session_create_from_artifacts(artifacts, NULL, &session));
+    make_batch(0, &b);
+    need(ot_session_train_step(session, (const ot_tensor *const *)b.inputs, 2, NULL, 0));
+    need(ot_session_train_step(two.session, (const ot_tensor *const *)b.inputs, 2, NULL, 0));
+    drop_batch(&b);
+    need(ot_trainer_create_from_session(session, NULL, &options, &two.trainer));
+    step_both(&two, 0);
+    step_both(&two, 1);
+    expect_equal_states(ot_artifacts_checkpoint(artifacts), ot_artifacts_checkpoint(two.b));
+    ot_trainer_destroy(two.trainer);
+    ot_session_destroy(session);
+    ot_artifacts_destroy(artifacts);
+    two.trainer = NULL;
+    destroy_both(&two);
+}
+
 static void a_session_keeps_gradients_again_when_its_trainer_has_gone(void **state)
 {
     ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
@@ -350,6 +378,7 @@ int main(void)
         cmocka_unit_test(what_needs_all_gradients_first_keeps_them),
         cmocka_unit_test(a_step_that_fails_changes_nothing),
         cmocka_unit_test(the_halves_of_a_step_stand_what_comes_between_them),
+        cmocka_unit_test(gradients_that_were_there_before_the_trainer_are_added_to),
         cmocka_unit_test(a_session_keeps_gradients_again_when_its_trainer_has_gone),
     };
 
