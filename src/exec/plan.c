@@ -125,11 +125,11 @@ static ot_status prepare_step(ot__plan_builder *b, const ot_node *node, ot__plan
 
     ot__parallel_set(threads_before);
     reasons.taken = reasons.said; // prepare may know more
-    if (st == OT_OK)
-        OT_TRY(keep_step_reason(plan, &reasons, step));
     step->state_bytes = prep.state_bytes;
     step->run.state = prep.state;
     step->run.n_threads = prep.n_threads;
+    if (st == OT_OK)
+        OT_TRY(keep_step_reason(plan, &reasons, step));
     step->scratch_bytes = prep.scratch_bytes;
     if (step->edges != NULL)
         step->scratch_bytes = ot__edges_place(node->op, step->kernel, step->edges, step->run.n_in,
