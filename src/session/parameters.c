@@ -98,7 +98,7 @@ static ot_status move_checked(ot_session *session, int which, bool gradients, fl
 {
     OT_TRY(ot__session_check_values(session));
     if (gradients)
-        OT_TRY(ot__session_check_gradients(session));
+        OT_TRY(ot__session_need_gradients(session));
     OT_TRY(check_vector(session, which, gradients, count));
     move_vector(session, which, gradients, to, from);
     return OT_OK;

@@ -342,8 +342,9 @@ void ot__inside_lay(const ot_session *session, const ot__hoisted *hoisted,
 ot_status ot__inside_begin(ot_session *session, ot__plan *plan, const ot_step *step);
 ot_status ot__inside_finish(ot_session *session);
 void ot__inside_end(ot_session *session);
-bool ot__session_has_gradients(const ot_session *session);
-ot_status ot__session_check_gradients(const ot_session *session);
+// For who asks for them: there are some, or zeros where none have been kept; OT_ERR_STATE while the
+// trainer keeps none.
+ot_status ot__session_need_gradients(ot_session *session);
 
 // session_plan.c: the plan of the training or eval model for program->given.
 ot_status ot__session_plan(ot_session *session, ot__compiled_model *program, ot__plan **out);

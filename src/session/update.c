@@ -133,7 +133,7 @@ static ot_status prepare_update(ot_session *session, int64_t n_micro_batches)
     if (session->is_paused)
         return OT_OK;
     if (session->ranks == NULL)
-        OT_TRY(ot__session_check_gradients(session));
+        OT_TRY(ot__session_need_gradients(session));
     return ot__ranks_cut_later(session) ? OT_OK : ready_update(session);
 }
 

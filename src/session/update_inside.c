@@ -74,7 +74,7 @@ static bool may_be_inside(const ot_session *session)
 
 // ---- gradients that are not kept ----
 
-bool ot__session_has_gradients(const ot_session *session)
+static bool has_gradients(const ot_session *session)
 {
     for (int i = 0; i < session->n_parameters; i++)
         if (session->parameters[i]->trainable && session->parameters[i]->gradient == NULL)
@@ -82,19 +82,19 @@ bool ot__session_has_gradients(const ot_session *session)
     return true;
 }
 
-ot_status ot__session_check_gradients(const ot_session *session)
-{
-    if (ot__session_has_gradients(session))
-        return OT_OK;
-    return ot__error(OT_ERR_STATE, "the session keeps no gradients: updates of its trainer use "
-                                   "them inside the backward pass");
-}
-
 ot_status ot__session_keep_gradients(ot_session *session)
 {
-    if (ot__session_has_gradients(session) || ot__ranks_cut_gradients(session))
+    if (has_gradients(session) || ot__ranks_cut_gradients(session))
         return OT_OK;
     return ot__session_make_gradients(session);
+}
+
+ot_status ot__session_need_gradients(ot_session *session)
+{
+    if (has_gradients(session) || !session->has_trainer)
+        return ot__session_keep_gradients(session);
+    return ot__error(OT_ERR_STATE, "the session keeps no gradients: updates of its trainer use "
+                                   "them inside the backward pass");
 }
 
 static void drop_gradients(ot_session *session)
