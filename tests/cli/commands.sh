@@ -81,7 +81,7 @@ out "memory "
 out "reference kernels: "
 run 0 info mlp.onnxtxt --plan --json
 json steps 'all({"node", "kernel", "reason", "reference", "inputs", "outputs", "scratch_bytes"} == set(step) for step in v)'
-json steps 'any(step["node"].startswith("InPlaceAccumulatorV2 ") and step["reference"] for step in v)'
+json steps 'any(step["node"].startswith("UpdateStart ") and step["reference"] for step in v)'
 json memory 'v["total"] > 0'
 refuses 1 "are allowed (memory_max)" info mlp.onnxtxt --plan --memory-max 100
 run 0 info mlp.onnxtxt --plan --memory-max 1G
