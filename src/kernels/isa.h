@@ -26,6 +26,7 @@ void ot__isa_limit(ot__isa isa);
 // ot__<name>_at(i) every one that it can run: the best is the last, then comes NULL.
 #define OT_ISA_TABLES(X)                                                                           \
     X(attentions)                                                                                  \
+    X(cells)                                                                                       \
     X(floats)                                                                                      \
     X(gemm_kernel)                                                                                 \
     X(moves)                                                                                       \

@@ -63,12 +63,25 @@ typedef struct ot__gemm_part {
     int64_t row, row_end, column, column_end; // of y
 } ot__gemm_part;
 
+// A product whose b is one panel, which was packed before.
+typedef struct ot__gemm_panel {
+    int64_t rows, columns, depth; // columns: at most panel_columns
+    bool accumulates;
+} ot__gemm_panel;
+
 // One table per instruction set.
 typedef struct ot__gemm_kernel {
     // One part by one thread. `scratch` is 64-byte aligned.
     void (*run)(const ot__gemm_plan *plan, const ot__gemm_data *data, const ot__gemm_part *part,
                 float *scratch);
+    // A panel of b (g's k, n, strides and type): at most panel_columns columns in the order in
+    // which tiles read them. It takes k * panel_columns floats.
+    void (*pack)(float *to, const void *b, const ot__gemm *g);
+    // y = a * panel, or added to y; rows of f32.
+    void (*multiply)(float *y, int64_t y_row, const float *a, int64_t a_row, const float *panel,
+                     const ot__gemm_panel *p);
     int64_t lanes, tile_rows, tile_columns, depth, width; // of the innermost loop and its blocks
+    int64_t panel_columns;
     int64_t columns_depth; // where columns of a are contiguous, with twice the width
     int64_t a_floats;      // of a in scratch, before b's
     int64_t staged_rows;   // at most, where k has several blocks

@@ -16,6 +16,7 @@ ot_status ot__fuse_cast(ot_model *model); // in mixed precision alone
 ot_status ot__fuse_clip(ot_model *model);
 ot_status ot__fuse_conv(ot_model *model);
 ot_status ot__fuse_elementwise(ot_model *model);
+ot_status ot__fuse_gates(ot_model *model);
 ot_status ot__fuse_gemm(ot_model *model);
 ot_status ot__fuse_pool(ot_model *model);
 ot_status ot__fuse_transpose(ot_model *model);

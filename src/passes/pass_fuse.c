@@ -8,6 +8,7 @@ static const ot__fusion fusions[] = {
     {"fuse_conv", ot__fuse_conv},
     {"fuse_transpose", ot__fuse_transpose}, // before the product has another form
     {"fuse_gemm", ot__fuse_gemm},
+    {"fuse_gates", ot__fuse_gates},
     {"fuse_clip", ot__fuse_clip},
     {"fuse_cast", ot__fuse_cast},
     {"fuse_elementwise", ot__fuse_elementwise}, // last: it takes what the others leave

@@ -47,6 +47,16 @@ static const ot_op_case gru_training_general[] = {
      .in = {"f32[3,2,2]", "f32[2,6,2]", "f32[2,6,2]", "f32[2,12]", "i32[2]{2,3}", "f32[2,2,2]"},
      .attrs = "direction = \"bidirectional\", linear_before_reset = 1, clip = 1.5",
      .out = {"f32[3,2,2,2]", "f32[2,2,2]", "f32[3,2,2,6]"}},
+    {.name = "gates in PyTorch's order",
+     .in = {"f32[2,1,1]{1,-0.5}", "f32[1,3,1]{0.2,0.1,0.3}", "f32[1,3,1]{0.5,0.4,0.6}",
+            "f32[1,6]{0.01,0.02,0.03,0.04,0.05,0.06}", "", "f32[1,1,1]{0.2}"},
+     .attrs = "gate_order = [1, 0, 2]",
+     .out = {"f32[2,1,1,1]{0.302222,0.17721}", "f32[1,1,1]{0.17721}",
+             "f32[2,1,1,3]{0.591459,0.557248,0.430879,0.530241,0.530185,0.0361345}"}},
+    {.name = "a candidate that is not the last",
+     .in = {"f32[4,3,2]", "f32[1,9,2]", "f32[1,9,3]"},
+     .attrs = "gate_order = [0, 2, 1]",
+     .error = OT_ERR_INVALID},
     {0},
 };
 OT_OP_TEST("ai.onnxtrain.GRUTraining", 1, gru_training_general)

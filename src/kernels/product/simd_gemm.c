@@ -487,11 +487,58 @@ static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
     }
 }
 
+// ---- b packed before ----
+
+// A power of two, so that panels share out evenly what has such a number of columns.
+enum { PANEL_VECTORS = 2 };
+
+static void pack_panel(float *to, const void *b, const ot__gemm *g)
+{
+    const block x = {.columns = g->n,
+                     .n_panels = 1,
+                     .vectors = (g->n + LANES - 1) / LANES,
+                     .depth = g->k,
+                     .copy = to};
+
+    copy_b(b, g, 0, &x);
+}
+
+static void multiply_panel(float *y, int64_t y_row, const float *a, int64_t a_row,
+                           const float *panel, const ot__gemm_panel *p)
+{
+    const int64_t n_tiles = (p->rows + TILE_ROWS - 1) / TILE_ROWS;
+    const int64_t width = (p->columns + LANES - 1) / LANES * LANES;
+    const bool fits = p->columns == width;
+    float buffer[TILE_ROWS * PANEL_VECTORS * LANES];
+
+    for (int64_t t = 0; t < n_tiles; t++) {
+        const int64_t row = p->rows * t / n_tiles, rows = p->rows * (t + 1) / n_tiles - row;
+        const operands o = {.a = a + row * a_row,
+                            .b = panel,
+                            .copy = buffer, // nothing is left there
+                            .a_row = a_row,
+                            .a_k = 1,
+                            .b_k = width,
+                            .depth = p->depth};
+        float *to = y + row * y_row;
+        const target out = {fits ? to : buffer, fits ? y_row : width, 1, fits && p->accumulates};
+
+        multiply((int)rows, (int)(width / LANES), &out, &o);
+        for (int64_t i = 0; !fits && i < rows; i++)
+            for (int64_t j = 0; j < p->columns; j++)
+                to[i * y_row + j] =
+                    buffer[i * width + j] + (p->accumulates ? to[i * y_row + j] : 0);
+    }
+}
+
 const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .run = run_part,
+    .pack = pack_panel,
+    .multiply = multiply_panel,
     .lanes = LANES,
     .tile_rows = TILE_ROWS,
     .tile_columns = TILE_COLUMNS,
+    .panel_columns = PANEL_VECTORS * LANES,
     .depth = DEPTH,
     .columns_depth = COLUMNS_DEPTH,
     .width = WIDTH,

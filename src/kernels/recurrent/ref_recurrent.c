@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers: RNN, GRU and LSTM, and their gradients back through time. The products with X
-// are made for all steps at once, those with the state step by step.
+// Recurrent layers: RNN, GRU and LSTM, and their gradients back through time.
 #include <math.h>
 
 #include "kernels/kernels.h"
-
-// Elements of a step below which it is not worth a second thread.
-enum { ROW_WORK_MIN = 4096 };
-
-// What one direction of one layer reads and writes at a time.
-static int64_t rows_per_thread(const ot__recurrent *p)
-{
-    return ROW_WORK_MIN / (p->n_gates * p->hidden + 1) + 1;
-}
 
 // The step that comes `i`-th in the direction.
 static int64_t step_at(const ot__recurrent *p, int direction, int64_t i)
@@ -97,13 +87,6 @@ static double derivative(double y, const ot__activation *f)
     }
 }
 
-// What a gradient rule needs of an activation: the values it has where its input was cut.
-typedef struct slope {
-    const ot__activation *f;
-    double low, high;
-    bool is_clipped;
-} slope;
-
 // The product a (m, k; rows a_row apart) * b (k, n), with y's rows y_row apart.
 static ot__gemm product_of(int64_t m, int64_t n, int64_t k, int64_t a_row, int64_t y_row)
 {
@@ -129,18 +112,21 @@ static ot__gemm product_of_b_transposed(int64_t m, int64_t n, int64_t k, int64_t
     return g;
 }
 
+#define TEMPLATE "kernels/recurrent/ref_cells.tmpl.h"
+#include "kernels/by_float.tmpl.h"
 #define TEMPLATE "kernels/recurrent/ref_recurrent.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 #define TEMPLATE "kernels/recurrent/ref_recurrent_grad.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
-// Pre-activations of all steps, the bias, state, cell state, and a product of one step.
+// Pre-activations of all steps, the bias, states before and after a step, cell state, and a
+// product.
 int64_t ot__recurrent_scratch(const ot__recurrent *p)
 {
     int64_t n = add_product(0, p->steps, p->batch, p->n_gates * p->hidden);
 
     n = add_product(n, 1, 2, p->n_gates * p->hidden);
-    return add_product(n, 3, p->batch, p->hidden);
+    return add_product(n, 4, p->batch, p->hidden);
 }
 
 // Gradients of the pre-activations, the states before each step and what multiplies a GRU's third
@@ -151,17 +137,6 @@ int64_t ot__recurrent_grad_scratch(const ot__recurrent *p)
 
     for (int i = 0; i < (p->cell == OT__CELL_GRU ? 3 : 1); i++)
         n = add_product(n, p->steps, p->batch, p->hidden);
-    return add_product(n, 3, p->batch, p->hidden);
-}
-
-void ot__simd_activate_f32(float *y, int64_t n, const ot__activation *f, double clip)
-{
-    const float *const x[OT__TILE_INPUTS] = {y};
-
-    if (clip > 0 || (f->kind != OT__ACTIVATION_SIGMOID && f->kind != OT__ACTIVATION_TANH))
-        ot__ref_activate_f32(y, n, f, clip);
-    else if (f->kind == OT__ACTIVATION_SIGMOID)
-        ot__tiles_best()->sigmoid(y, x, n, NULL);
-    else
-        ot__tiles_best()->tanh(y, x, n, NULL);
+    n = add_product(n, 3, p->batch, p->hidden);
+    return add_product(n, 1, 1, p->hidden);
 }

@@ -184,100 +184,85 @@ static void set_distances(ot__recurrent *p, bool batch_first)
     p->state_direction = batch_first ? p->hidden : p->batch * p->hidden;
 }
 
-ot_status ot__recurrent_ask_for_scratch(ot_prep *p, ot__recurrent_state *state, int64_t n_elements)
+ot_status ot__recurrent_ask_for_scratch(ot_prep *p, int64_t n_elements)
 {
     const size_t size = OT_MAX(ot_dtype_size(ot_prep_in(p, 0)->dtype), sizeof(float));
-    size_t for_products = 0;
+    size_t n_bytes;
 
-    if (n_elements < 0 || ot__size_mul_overflows((size_t)n_elements, size, &state->data_bytes) ||
-        state->data_bytes > SIZE_MAX / 4)
+    if (n_elements < 0 || ot__size_mul_overflows((size_t)n_elements, size, &n_bytes) ||
+        n_bytes > SIZE_MAX / 4)
         return ot_prep_fail(p, OT_ERR_INVALID, "the layer is too large");
-    state->data_bytes = ot__align_up(state->data_bytes);
-    if (state->kernel != NULL) {
-        // More than any product of the layer asks for.
-        const int64_t wide = OT_MAX(state->kernel->depth, state->kernel->width);
-        const ot__gemm g = {
-            .m = wide, .n = wide, .k = wide, .a_column = 1, .a_row = wide, .b_column = 1};
-        ot__gemm_plan plan;
-
-        ot__gemm_plan_make(&plan, state->kernel, &g, 1);
-        for_products = plan.scratch_bytes * (size_t)ot_prep_threads(p);
-    }
-    ot_prep_scratch(p, state->data_bytes + for_products);
+    ot_prep_scratch(p, n_bytes);
     return OT_OK;
 }
 
-ot_status ot__recurrent_prepare_as(ot_prep *p, const ot__gemm_kernel *kernel,
-                                   int64_t (*count)(const ot__recurrent *p))
+ot_status ot__recurrent_prepare_state(ot_prep *p)
 {
     const ot_node *node = ot_prep_node(p);
     const bool batch_first = ot_attr_int(node, "layout") == 1;
     ot__recurrent_state *state = ot_prep_state(p, sizeof *state);
-    const ot_shape *x, *r;
+    const ot_arg *w, *r;
+    const ot_shape *x;
 
     OT_TRY(ot__made(state));
     ot__recurrent_op_read(node->op, &state->op);
     x = &ot_prep_in(p, ot__recurrent_port(state->op.in, OT__RR_X))->shape;
-    r = &ot_prep_in(p, ot__recurrent_port(state->op.in, OT__RR_R))->shape;
+    w = ot_prep_in(p, ot__recurrent_port(state->op.in, OT__RR_W));
+    r = ot_prep_in(p, ot__recurrent_port(state->op.in, OT__RR_R));
     state->p = (ot__recurrent){.cell = state->op.cell,
                                .steps = x->dim[batch_first ? 1 : 0],
                                .batch = x->dim[batch_first ? 0 : 1],
                                .inputs = x->dim[2],
-                               .hidden = r->dim[2]};
+                               .hidden = r->shape.dim[2]};
     (void)ot__recurrent_read(node, &state->p); // inference has seen that it makes sense
     set_distances(&state->p, batch_first);
-    state->kernel = kernel;
-    return ot__recurrent_ask_for_scratch(p, state, count(&state->p));
+    state->by = (ot__recurrent_means){.kernel = ot__gemm_kernel_best(),
+                                      .cells = ot__cells_best(),
+                                      .n_threads = ot_prep_threads(p),
+                                      .w_type = w->dtype,
+                                      .r_type = r->dtype};
+    return OT_OK;
 }
 
 static ot_status recurrent_prepare(ot_prep *p)
 {
-    return ot__recurrent_prepare_as(p, NULL, ot__recurrent_scratch);
-}
-
-static ot_status recurrent_prepare_simd(ot_prep *p)
-{
-    return ot__recurrent_prepare_as(p, ot__gemm_kernel_best(), ot__recurrent_scratch);
+    OT_TRY(ot__recurrent_prepare_state(p));
+    return ot__recurrent_ask_for_scratch(
+        p, ot__recurrent_scratch(&((const ot__recurrent_state *)p->state)->p));
 }
 
 static ot_status recurrent_grad_prepare(ot_prep *p)
 {
-    return ot__recurrent_prepare_as(p, NULL, ot__recurrent_grad_scratch);
+    OT_TRY(ot__recurrent_prepare_state(p));
+    return ot__recurrent_ask_for_scratch(
+        p, ot__recurrent_grad_scratch(&((const ot__recurrent_state *)p->state)->p));
+}
+
+static ot_status recurrent_prepare_simd(ot_prep *p)
+{
+    const ot__recurrent_state *state;
+    int gates;
+
+    OT_TRY(ot__recurrent_prepare_state(p));
+    state = p->state;
+    gates = ot__recurrent_port(state->op.out, OT__RR_GATES);
+    return ot__recurrent_ask_for_scratch(
+        p, ot__simd_recurrent_scratch(&state->p, &state->by,
+                                      gates >= 0 && gates < p->n_out && p->out[gates] != NULL));
 }
 
 static ot_status recurrent_grad_prepare_simd(ot_prep *p)
 {
-    return ot__recurrent_prepare_as(p, ot__gemm_kernel_best(), ot__recurrent_grad_scratch);
+    const ot__recurrent_state *state;
+
+    OT_TRY(ot__recurrent_prepare_state(p));
+    state = p->state;
+    return ot__recurrent_ask_for_scratch(p, ot__simd_recurrent_grad_scratch(&state->p, &state->by));
 }
 
 static bool recurrent_has_elements(const ot_prep *p)
 {
     return ot_prep_in(p, 0)->count > 0 && ot_prep_in(p, 2)->count > 0; // X and R
-}
-
-static void the_only_one(const void *context, int64_t batch, ot__gemm_data *data)
-{
-    (void)batch;
-    *data = *(const ot__gemm_data *)context;
-}
-
-void ot__recurrent_product(const void *context, float *y, const float *a, const float *b,
-                           int64_t b_at, bool accumulates, const ot__gemm *g)
-{
-    const ot__recurrent_products *p = context;
-    ot__gemm_data data = {.y = y, .a = a, .b = b + b_at, .accumulates = accumulates};
-    ot__gemm typed = *g;
-    ot__gemm_plan plan;
-
-    for (int i = 0; i < OT__RECURRENT_WEIGHTS; i++)
-        if (p->weight[i].data == (const void *)b && ot__dtype_is_narrow(p->weight[i].type)) {
-            data.b = (const uint16_t *)p->weight[i].data + b_at;
-            typed.b_type = p->weight[i].type;
-        }
-    ot__gemm_plan_make(&plan, p->kernel, &typed, p->n_threads);
-    ot__gemm_run(p->kernel, &plan,
-                 &(ot__gemm_batches){.n_batches = 1, .at = the_only_one, .context = &data},
-                 p->scratch, p->n_threads);
 }
 
 ot_status ot__recurrent_check_lengths(const int32_t *lengths, const ot__recurrent *p)
@@ -293,28 +278,25 @@ ot_status ot__recurrent_check_lengths(const int32_t *lengths, const ot__recurren
 #define TEMPLATE "ops/recurrent/recurrent.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
-static ot_status run_by_gemm(const ot_run *r,
-                             ot_status (*run)(const ot_run *r, const ot__recurrent_math_f32 *math))
+static void recurrent_by_simd(const ot__recurrent_data_f32 *d, const ot__recurrent_state *state)
 {
-    const ot__recurrent_state *state = r->state;
-    const ot__recurrent_products context = {
-        .kernel = state->kernel,
-        .scratch = (float *)(void *)((char *)r->scratch + state->data_bytes),
-        .n_threads = r->n_threads};
-    const ot__recurrent_math_f32 math = {
-        .product = ot__recurrent_product, .activate = ot__simd_activate_f32, .context = &context};
+    ot__simd_recurrent(d, &state->p, &state->by);
+}
 
-    return run(r, &math);
+static void recurrent_grad_by_simd(const ot__recurrent_grad_f32 *d,
+                                   const ot__recurrent_state *state)
+{
+    ot__simd_recurrent_grad(d, &state->p, &state->by);
 }
 
 static ot_status recurrent_run_simd(const ot_run *r)
 {
-    return run_by_gemm(r, recurrent_run_f32);
+    return recurrent_run_f32(r, recurrent_by_simd);
 }
 
 static ot_status recurrent_grad_run_simd(const ot_run *r)
 {
-    return run_by_gemm(r, recurrent_grad_run_f32);
+    return recurrent_grad_run_f32(r, recurrent_grad_by_simd);
 }
 
 const ot_kernel ot__recurrent_kernels[] = {

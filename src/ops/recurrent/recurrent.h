@@ -46,30 +46,14 @@ extern const ot_kernel ot__recurrent_kernels[], ot__recurrent_grad_kernels[];
 typedef struct ot__recurrent_state {
     ot__recurrent p;
     ot__recurrent_op op;
-    const ot__gemm_kernel *kernel; // NULL: the reference
-    size_t data_bytes;             // of scratch; that of products stands behind
+    ot__recurrent_means by; // vector code only
 } ot__recurrent_state;
 int ot__recurrent_port(const ot__recurrent_role *roles, ot__recurrent_role role); // -1: none
-// State and scratch; `count` gives the elements of the latter, -1 more than can be counted.
-ot_status ot__recurrent_prepare_as(ot_prep *p, const ot__gemm_kernel *kernel,
-                                   int64_t (*count)(const ot__recurrent *p));
-// Elements of f32, or of X's type where that is wider.
-ot_status ot__recurrent_ask_for_scratch(ot_prep *p, ot__recurrent_state *state, int64_t n_elements);
+// State, without scratch.
+ot_status ot__recurrent_prepare_state(ot_prep *p);
+// Elements of f32, or of X's type where that is wider; -1: more than can be counted.
+ot_status ot__recurrent_ask_for_scratch(ot_prep *p, int64_t n_elements);
 ot_status ot__recurrent_check_lengths(const int32_t *lengths, const ot__recurrent *p);
-
-// Products by vector code; of the weights named here their type is known.
-enum { OT__RECURRENT_WEIGHTS = 2 };
-typedef struct ot__recurrent_products {
-    const ot__gemm_kernel *kernel;
-    float *scratch;
-    int n_threads;
-    struct {
-        const void *data;
-        ot_dtype type;
-    } weight[OT__RECURRENT_WEIGHTS];
-} ot__recurrent_products;
-void ot__recurrent_product(const void *context, float *y, const float *a, const float *b,
-                           int64_t b_at, bool accumulates, const ot__gemm *g);
 
 // recurrent_piecewise.c: layers of f16 and bf16
 bool ot__recurrent_can_piecewise(const ot_prep *p);

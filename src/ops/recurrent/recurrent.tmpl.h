@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One element type of recurrent.c.
 
-static ot_status FN(recurrent_run)(const ot_run *r, const FN(ot__recurrent_math) * math)
+static ot_status FN(recurrent_run)(const ot_run *r, void (*run)(const FN(ot__recurrent_data) * d,
+                                                                const ot__recurrent_state *state))
 {
     const ot__recurrent_state *state = r->state;
     const ot__recurrent_op *op = &state->op;
@@ -21,11 +22,13 @@ static ot_status FN(recurrent_run)(const ot_run *r, const FN(ot__recurrent_math)
                                          .scratch = r->scratch};
 
     OT_TRY(ot__recurrent_check_lengths(data.lengths, &state->p));
-    FN(ot__ref_recurrent)(&data, &state->p, math);
+    run(&data, state);
     return OT_OK;
 }
 
-static ot_status FN(recurrent_grad_run)(const ot_run *r, const FN(ot__recurrent_math) * math)
+static ot_status FN(recurrent_grad_run)(const ot_run *r,
+                                        void (*run)(const FN(ot__recurrent_grad) * d,
+                                                    const ot__recurrent_state *state))
 {
     const ot__recurrent_state *state = r->state;
     const ot__recurrent_op *op = &state->op;
@@ -56,16 +59,27 @@ static ot_status FN(recurrent_grad_run)(const ot_run *r, const FN(ot__recurrent_
     OT_TRY(ot__recurrent_check_lengths(data.lengths, &state->p));
     if (op->cell == OT__CELL_RNN)
         data.gates = data.y;
-    FN(ot__ref_recurrent_grad)(&data, &state->p, math);
+    run(&data, state);
     return OT_OK;
+}
+
+static void FN(recurrent_by_ref)(const FN(ot__recurrent_data) * d, const ot__recurrent_state *state)
+{
+    FN(ot__ref_recurrent)(d, &state->p);
+}
+
+static void FN(recurrent_grad_by_ref)(const FN(ot__recurrent_grad) * d,
+                                      const ot__recurrent_state *state)
+{
+    FN(ot__ref_recurrent_grad)(d, &state->p);
 }
 
 static ot_status FN(recurrent_run_ref)(const ot_run *r)
 {
-    return FN(recurrent_run)(r, &FN(ot__ref_recurrent_math));
+    return FN(recurrent_run)(r, FN(recurrent_by_ref));
 }
 
 static ot_status FN(recurrent_grad_run_ref)(const ot_run *r)
 {
-    return FN(recurrent_grad_run)(r, &FN(ot__ref_recurrent_math));
+    return FN(recurrent_grad_run)(r, FN(recurrent_grad_by_ref));
 }

@@ -88,6 +88,31 @@ static const char *read_activations(const ot_node *node, ot__recurrent *p)
     return NULL;
 }
 
+// Of our own records: W and R have their gates in another order than ONNX's.
+static const char *read_gate_order(const ot_node *node, ot__recurrent *p)
+{
+    const ot_attr *attr = ot__node_attr(node, "gate_order");
+    bool seen[OT__MAX_GATES] = {false};
+
+    for (int64_t gate = 0; gate < p->n_gates; gate++)
+        p->gate_at[gate] = gate;
+    if (attr == NULL)
+        return NULL;
+    if (attr->n != p->n_gates)
+        return "gate_order must have one number for each gate";
+    for (int64_t gate = 0; gate < p->n_gates; gate++) {
+        const int64_t at = attr->ints[gate];
+
+        if (at < 0 || at >= p->n_gates || seen[at])
+            return "gate_order must have every gate once";
+        seen[at] = true;
+        p->gate_at[gate] = at;
+    }
+    if (p->cell == OT__CELL_GRU && p->gate_at[2] != 2)
+        return "gate_order must leave a GRU's candidate last";
+    return NULL;
+}
+
 const char *ot__recurrent_read(const ot_node *node, ot__recurrent *p)
 {
     const char *why = read_direction(node, p);
@@ -98,6 +123,9 @@ const char *ot__recurrent_read(const ot_node *node, ot__recurrent *p)
     if (why != NULL)
         return why;
     p->n_gates = cells[p->cell].n_gates;
+    why = read_gate_order(node, p);
+    if (why != NULL)
+        return why;
     p->clip = ot_attr_given(node, "clip") ? (double)ot_attr_float(node, "clip") : 0;
     if (!(p->clip >= 0))
         return "clip must not be below 0";
@@ -114,6 +142,9 @@ bool ot__recurrent_is_plain(const ot__recurrent *p)
 {
     for (int i = 0; i < cells[p->cell].n_activations; i++)
         if (p->activations[0][i].kind != cells[p->cell].kinds[i])
+            return false;
+    for (int64_t gate = 0; gate < p->n_gates; gate++)
+        if (p->gate_at[gate] != gate)
             return false;
     return p->cell != OT__CELL_RNN && p->n_directions == 1 && !p->reversed[0] && p->clip == 0 &&
            !p->couples;

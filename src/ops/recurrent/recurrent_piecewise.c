@@ -92,28 +92,31 @@ static void list_tensors(tensors *t, const ot__recurrent_op *op, const ot_arg *c
         t->out[op->out[i]] = out[i];
 }
 
-static ot_status prepare_piecewise(ot_prep *p, int64_t (*count)(const ot__recurrent *p))
+static ot_status prepare_piecewise(ot_prep *p, bool back)
 {
-    ot__recurrent_state *state;
+    const ot__recurrent_state *state;
     ot__recurrent piece;
     tensors t;
+    int64_t n;
 
-    OT_TRY(ot__recurrent_prepare_as(p, ot__gemm_kernel_best(), count));
+    OT_TRY(ot__recurrent_prepare_state(p));
     state = p->state;
     list_tensors(&t, &state->op, p->in, p->n_in, (ot_arg *const *)(const void *)p->out, p->n_out);
     piece = state->p;
     piece.steps = steps_at_once(&state->p);
-    return ot__recurrent_ask_for_scratch(p, state, place_tensors(&t, state, NULL) + count(&piece));
+    n = back ? ot__simd_recurrent_grad_scratch(&piece, &state->by)
+             : ot__simd_recurrent_scratch(&piece, &state->by, t.out[OT__RR_GATES] != NULL);
+    return ot__recurrent_ask_for_scratch(p, n < 0 ? n : place_tensors(&t, state, NULL) + n);
 }
 
 ot_status ot__recurrent_piecewise_prepare(ot_prep *p)
 {
-    return prepare_piecewise(p, ot__recurrent_scratch);
+    return prepare_piecewise(p, false);
 }
 
 ot_status ot__recurrent_piecewise_grad_prepare(ot_prep *p)
 {
-    return prepare_piecewise(p, ot__recurrent_grad_scratch);
+    return prepare_piecewise(p, true);
 }
 
 // ---- pieces ----
@@ -256,20 +259,12 @@ static const float *as_stored(const ot_arg *weights)
     return weights->data; // products know its type
 }
 
-static ot_status begin_run(const ot_run *r, tensors *t, ot__recurrent_products *products)
+static ot_status begin_run(const ot_run *r, tensors *t)
 {
     const ot__recurrent_state *state = r->state;
-    const ot_arg *w, *rr;
 
     list_tensors(t, &state->op, r->in, r->n_in, r->out, r->n_out);
     (void)place_tensors(t, state, r->scratch);
-    w = t->in[OT__RR_W];
-    rr = t->in[OT__RR_R];
-    *products = (ot__recurrent_products){
-        .kernel = state->kernel,
-        .scratch = (float *)(void *)((char *)r->scratch + state->data_bytes),
-        .n_threads = r->n_threads,
-        .weight = {{w->data, w->dtype}, {rr->data, rr->dtype}}};
     return ot__recurrent_check_lengths(
         t->in[OT__RR_LENGTHS] == NULL ? NULL : t->in[OT__RR_LENGTHS]->data, &state->p);
 }
@@ -278,15 +273,13 @@ static ot_status begin_run(const ot_run *r, tensors *t, ot__recurrent_products *
 
 ot_status ot__recurrent_piecewise_run(const ot_run *r)
 {
-    const ot__recurrent *p = &((const ot__recurrent_state *)r->state)->p;
+    const ot__recurrent_state *state = r->state;
+    const ot__recurrent *p = &state->p;
     const bool has_cell = p->cell == OT__CELL_LSTM;
-    ot__recurrent_products products;
-    const ot__recurrent_math_f32 math = {
-        .product = ot__recurrent_product, .activate = ot__simd_activate_f32, .context = &products};
     const float *b, *peephole;
     tensors t;
 
-    OT_TRY(begin_run(r, &t, &products));
+    OT_TRY(begin_run(r, &t));
     b = read_whole(&t, OT__RR_B);
     peephole = read_whole(&t, OT__RR_P);
     begin_state(t.h, &t, p, OT__RR_H0);
@@ -308,7 +301,7 @@ ot_status ot__recurrent_piecewise_run(const ot_run *r)
                                              .cells = piece_out(&t, p, &s, OT__RR_CELLS),
                                              .scratch = t.rest};
 
-        ot__ref_recurrent_f32(&data, &s.p, &math);
+        ot__simd_recurrent(&data, &s.p, &state->by);
         write_piece(&t, p, &s, OT__RR_Y);
         write_piece(&t, p, &s, OT__RR_GATES);
         write_piece(&t, p, &s, OT__RR_CELLS);
@@ -346,15 +339,13 @@ static void find_state_before(float *to, const tensors *t, const ot__recurrent *
 ot_status ot__recurrent_piecewise_grad_run(const ot_run *r)
 {
     static const ot__recurrent_role sums[] = {OT__RR_W, OT__RR_R, OT__RR_B, OT__RR_P};
-    const ot__recurrent *p = &((const ot__recurrent_state *)r->state)->p;
+    const ot__recurrent_state *state = r->state;
+    const ot__recurrent *p = &state->p;
     const bool has_cell = p->cell == OT__CELL_LSTM;
-    ot__recurrent_products products;
-    const ot__recurrent_math_f32 math = {
-        .product = ot__recurrent_product, .activate = ot__simd_activate_f32, .context = &products};
     const float *b, *peephole, *h0, *c0;
     tensors t;
 
-    OT_TRY(begin_run(r, &t, &products));
+    OT_TRY(begin_run(r, &t));
     b = read_whole(&t, OT__RR_B);
     peephole = read_whole(&t, OT__RR_P);
     h0 = read_whole(&t, OT__RR_H0);
@@ -392,7 +383,7 @@ ot_status ot__recurrent_piecewise_grad_run(const ot_run *r)
         find_state_before(t.h_before, &t, p, &s, OT__RR_Y, h0);
         if (has_cell)
             find_state_before(t.c_before, &t, p, &s, OT__RR_CELLS, c0);
-        ot__ref_recurrent_grad_f32(&data, &s.p, &math);
+        ot__simd_recurrent_grad(&data, &s.p, &state->by);
         write_piece(&t, p, &s, OT__RR_X);
     }
     for (size_t i = 0; i < OT_COUNT(sums); i++)

@@ -27,6 +27,15 @@ static const ot_attr_spec gru_attrs[] = {
     RECURRENT_ATTRS_7, OT__INT_ATTR("layout", 0), OT__INT_ATTR("linear_before_reset", 0), {0}};
 static const ot_attr_spec lstm_attrs_7[] = {
     RECURRENT_ATTRS_7, OT__INT_ATTR("input_forget", 0), {0}};
+// Our own records: the place in W and R of each gate of ONNX's order.
+#define GATE_ORDER                                                                                 \
+    {                                                                                              \
+        .name = "gate_order", .kind = OT_ATTRIBUTE_INTS                                            \
+    }
+static const ot_attr_spec gru_attrs_own[] = {
+    RECURRENT_ATTRS_7, GATE_ORDER, OT__INT_ATTR("linear_before_reset", 0), {0}};
+static const ot_attr_spec lstm_attrs_own[] = {
+    RECURRENT_ATTRS_7, GATE_ORDER, OT__INT_ATTR("input_forget", 0), {0}};
 static const ot_attr_spec lstm_attrs[] = {
     RECURRENT_ATTRS_7, OT__INT_ATTR("input_forget", 0), OT__INT_ATTR("layout", 0), {0}};
 
@@ -107,11 +116,11 @@ LAYER(rnn, "RNN", gru_in, gru_out, rnn_attrs)
 LAYER(gru, "GRU", gru_in, gru_out, gru_attrs)
 LAYER(lstm, "LSTM", lstm_in, lstm_out, lstm_attrs)
 TRAINING(gru_training, OT__MS, "GRUTraining", gru_in, gru_training_out, gru_attrs_7)
-TRAINING(gru_training_general, OWN, "GRUTraining", gru_in, gru_training_out, gru_attrs_7)
+TRAINING(gru_training_general, OWN, "GRUTraining", gru_in, gru_training_out, gru_attrs_own)
 TRAINING(lstm_training, OT__MS, "LSTMTraining", lstm_in, lstm_training_out, lstm_attrs_7)
-TRAINING(lstm_training_general, OWN, "LSTMTraining", lstm_in, lstm_training_out, lstm_attrs_7)
+TRAINING(lstm_training_general, OWN, "LSTMTraining", lstm_in, lstm_training_out, lstm_attrs_own)
 GRADIENT(rnn_grad, OWN, "RNNGrad", rnn_grad_in, gru_grad_out, rnn_attrs_7)
 GRADIENT(gru_grad, OT__MS, "GRUGrad", gru_grad_in, gru_grad_out, gru_attrs_7)
-GRADIENT(gru_grad_general, OWN, "GRUGrad", gru_grad_in, gru_grad_out, gru_attrs_7)
+GRADIENT(gru_grad_general, OWN, "GRUGrad", gru_grad_in, gru_grad_out, gru_attrs_own)
 GRADIENT(lstm_grad, OT__MS, "LSTMGrad", lstm_grad_in, lstm_grad_out, lstm_attrs_7)
-GRADIENT(lstm_grad_general, OWN, "LSTMGrad", lstm_grad_general_in, lstm_grad_out, lstm_attrs_7)
+GRADIENT(lstm_grad_general, OWN, "LSTMGrad", lstm_grad_general_in, lstm_grad_out, lstm_attrs_own)

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers by vector code: back through time, a few steps before their weight gradients.
+#include <string.h>
+
+#include "kernels/recurrent/steps.h"
+
+// Everything in scratch; what has steps, of those at hand.
+typedef struct back_memory {
+    float *pre;             // gradients of what was activated (steps, batch, gates)
+    float *before;          // the states that the steps began with (steps, batch, hidden)
+    float *reset;           // GRU: r * before; with resets_after the gradient of R's product
+    float *linear;          // GRU with resets_after: R's product for h
+    float *dh, *dc;         // (batch, hidden)
+    float *product, *zeros; // the same; (hidden)
+    float *panels, *for_gemm;
+} back_memory;
+
+enum { NO_STEP = -1 };
+
+// One direction while it goes back.
+typedef struct back_pass {
+    const ot__recurrent_grad_f32 *d;
+    const ot__recurrent *p;
+    const ot__recurrent_means *by;
+    int direction;
+    ot__slope slopes[OT__CELL_ACTIVATIONS];
+    back_memory m;
+    ot__step_cut cut;
+    ot__state_product with_r;
+    int64_t pitch, pre_pitch; // of rows of states and of `pre`
+    int64_t first, n_steps;   // the steps at hand
+    bool accumulates;         // weight gradients: to those of the steps after them
+    int64_t step;
+    int64_t pending; // the step whose gradients have not reached dh through R; or NO_STEP
+} back_pass;
+
+static int64_t place_back(back_memory *m, const ot__recurrent *p, const ot__recurrent_means *by,
+                          float *base)
+{
+    const int64_t n = p->hidden, pitch = ot__recurrent_state_pitch(n);
+    const int64_t steps = ot__recurrent_steps_at_once(p);
+    const int64_t panel = ot__recurrent_panel_floats(p, by);
+    const bool is_gru = p->cell == OT__CELL_GRU;
+    ot__floats_taken at = {base, panel < 0 ? -1 : 0};
+
+    m->pre = ot__floats_take(&at, steps, p->batch, ot__recurrent_state_pitch(p->n_gates * n));
+    m->before = ot__floats_take(&at, steps, p->batch, n);
+    m->reset = ot__floats_take(&at, is_gru ? steps : 0, p->batch, n);
+    m->linear = ot__floats_take(&at, p->resets_after ? steps : 0, p->batch, n);
+    m->dh = ot__floats_take(&at, p->batch, pitch, 1);
+    m->dc = ot__floats_take(&at, p->batch, pitch, 1);
+    m->product = ot__floats_take(&at, p->batch, pitch, 1);
+    m->zeros = ot__floats_take(&at, n, 1, 1);
+    m->panels = ot__floats_take(&at, panel, p->n_gates, 1);
+    m->for_gemm = ot__floats_take_for_gemm(&at, by);
+    return at.n;
+}
+
+int64_t ot__simd_recurrent_grad_scratch(const ot__recurrent *p, const ot__recurrent_means *by)
+{
+    back_memory m;
+
+    return place_back(&m, p, by, NULL);
+}
+
+// ---- where things are ----
+
+static int64_t kept_row(const back_pass *s, int64_t step, int64_t row)
+{
+    return (step * s->p->n_directions + s->direction) * s->p->batch + row;
+}
+
+static float *gradients_of_step(const back_pass *s, int64_t step)
+{
+    return s->m.pre + (step - s->first) * s->p->batch * s->pre_pitch;
+}
+
+static int64_t states_of_step(const back_pass *s, int64_t step)
+{
+    return (step - s->first) * s->p->batch * s->p->hidden;
+}
+
+static bool was_in_sequence(const back_pass *s, int64_t step, int64_t row)
+{
+    return s->d->lengths == NULL || step < s->d->lengths[row];
+}
+
+// The row of h or c that a step began with.
+static const float *state_before(const back_pass *s, const float *all, const float *first,
+                                 int64_t step, int64_t row)
+{
+    const ot__recurrent *p = s->p;
+    const int64_t previous = p->reversed[s->direction] ? step + 1 : step - 1;
+
+    if (previous >= 0 && previous < p->steps && was_in_sequence(s, previous, row))
+        return all + kept_row(s, previous, row) * p->hidden;
+    return first == NULL ? s->m.zeros : first + (s->direction * p->batch + row) * p->hidden;
+}
+
+// ---- before the steps at hand ----
+
+static void collect_states(void *context, int64_t first, int64_t last)
+{
+    const back_pass *s = context;
+    const ot__recurrent *p = s->p;
+    const int64_t n = p->hidden;
+
+    for (int64_t i = first; i < last; i++) {
+        const int64_t step = s->first + i / p->batch, row = i % p->batch;
+        const float *r = s->d->gates + kept_row(s, step, row) * p->n_gates * n + ot__gate_of(p, 1);
+        float *before = s->m.before + i * n, *reset = s->m.reset + i * n;
+
+        memcpy(before, state_before(s, s->d->y, s->d->h0, step, row), (size_t)n * sizeof *before);
+        for (int64_t k = 0; p->cell == OT__CELL_GRU && !p->resets_after && k < n; k++)
+            reset[k] = r[k] * before[k];
+    }
+}
+
+// R's product for h, as resets_after multiplies it by r.
+static void multiply_linear(const back_pass *s)
+{
+    const ot__recurrent *p = s->p;
+    const int64_t n = p->hidden;
+    const ot__wide_product w = {
+        .g = {.m = s->n_steps * p->batch,
+              .n = n,
+              .k = n,
+              .alpha = 1,
+              .beta = 1,
+              .a_row = n,
+              .a_column = 1,
+              .b_row = 1,
+              .b_column = n,
+              .c_column = 1,
+              .y_row = n,
+              .b_type = s->by->r_type},
+        .y = s->m.linear,
+        .a = s->m.before,
+        .b = s->d->r,
+        .b_at = (s->direction * 3 + 2) * n * n,
+        .c = s->d->b == NULL ? NULL : s->d->b + s->direction * 6 * n + 5 * n,
+    };
+
+    ot__wide_multiply(&w, s->by, s->m.for_gemm);
+}
+
+// ---- a step ----
+
+static ot__cell_row_back_f32 units_back(const back_pass *s, const ot__step_part *part, int64_t row)
+{
+    const ot__recurrent_grad_f32 *d = s->d;
+    const ot__recurrent *p = s->p;
+    const int64_t n = p->hidden, kept = kept_row(s, s->step, row), unit = part->unit;
+    const int64_t at = row * s->pitch + unit, state = states_of_step(s, s->step) + row * n + unit;
+    const bool has_cell = p->cell == OT__CELL_LSTM;
+
+    return (ot__cell_row_back_f32){
+        .p = p,
+        .slopes = s->slopes,
+        .activate = ot__simd_activate_f32,
+        .n = part->unit_end - unit,
+        .gates = d->gates + kept * p->n_gates * n + unit,
+        .c = has_cell ? d->cells + kept * n + unit : NULL,
+        .c_before = has_cell ? state_before(s, d->cells, d->c0, s->step, row) + unit : NULL,
+        .h_before = s->m.before + state,
+        .peephole = d->p == NULL ? NULL : d->p + s->direction * 3 * n + unit,
+        .linear = p->resets_after ? s->m.linear + state : NULL,
+        .product = s->m.product + at,
+        .pre = gradients_of_step(s, s->step) + row * s->pre_pitch + unit,
+        .dh = s->m.dh + at,
+        .dc = s->m.dc + at,
+        .reset = p->cell == OT__CELL_GRU ? s->m.reset + state : NULL};
+}
+
+static void clear_units(const back_pass *s, const ot__cell_row_back_f32 *r)
+{
+    const size_t n_bytes = (size_t)r->n * sizeof *r->pre;
+
+    for (int64_t gate = 0; gate < s->p->n_gates; gate++)
+        memset(r->pre + gate * s->p->hidden, 0, n_bytes);
+    if (s->p->resets_after)
+        memset(r->reset, 0, n_bytes);
+}
+
+static void rows_back(const back_pass *s, const ot__step_part *part)
+{
+    const ot__cells *cells = s->by->cells;
+    const ot__cell cell = s->p->cell;
+
+    for (int64_t row = part->row; row < part->row_end; row++) {
+        const ot__cell_row_back_f32 r = units_back(s, part, row);
+        const float *dy = s->d->dy == NULL
+                              ? NULL
+                              : s->d->dy + kept_row(s, s->step, row) * s->p->hidden + part->unit;
+
+        if (!was_in_sequence(s, s->step, row)) {
+            clear_units(s, &r);
+            continue;
+        }
+        for (int64_t k = 0; dy != NULL && k < r.n; k++)
+            r.dh[k] += dy[k];
+        (cell == OT__CELL_LSTM  ? cells->lstm_back
+         : cell == OT__CELL_GRU ? cells->gru_back
+                                : cells->rnn_back)(&r);
+    }
+}
+
+// What of the gradients of a step reaches the state before it through R.
+static void multiply_pending(const back_pass *s, const ot__step_part *part)
+{
+    const ot__recurrent *p = s->p;
+    const int64_t n = p->hidden;
+    const int64_t gate_end = p->cell == OT__CELL_GRU ? 2 : p->n_gates;
+
+    if (s->pending == NO_STEP)
+        return;
+    for (int64_t gate = 0; gate < gate_end; gate++)
+        ot__state_multiply(&s->with_r, part, gate, s->m.dh, s->pitch,
+                           gradients_of_step(s, s->pending) + gate * n, s->pre_pitch, true);
+    if (p->resets_after)
+        ot__state_multiply(&s->with_r, part, 2, s->m.dh, s->pitch,
+                           s->m.reset + states_of_step(s, s->pending), n, true);
+}
+
+static void step_back_part(const back_pass *s, const ot__step_part *part)
+{
+    multiply_pending(s, part);
+    rows_back(s, part);
+}
+
+// The product is the gradient of r * before.
+static void reset_back_part(const back_pass *s, const ot__step_part *part)
+{
+    ot__state_multiply(&s->with_r, part, 2, s->m.product, s->pitch,
+                       gradients_of_step(s, s->step) + 2 * s->p->hidden, s->pre_pitch, false);
+    for (int64_t row = part->row; row < part->row_end; row++) {
+        const ot__cell_row_back_f32 r = units_back(s, part, row);
+
+        if (was_in_sequence(s, s->step, row))
+            s->by->cells->reset_back(&r);
+    }
+}
+
+typedef struct back_job {
+    const back_pass *s;
+    void (*run)(const back_pass *s, const ot__step_part *part);
+} back_job;
+
+static void run_parts_back(void *context, int64_t first, int64_t last)
+{
+    const back_job *j = context;
+
+    for (int64_t i = first; i < last; i++) {
+        ot__step_part part;
+
+        ot__step_part_at(&part, &j->s->cut, j->s->p, j->s->by, i);
+        j->run(j->s, &part);
+    }
+}
+
+static void share_back(const back_pass *s,
+                       void (*run)(const back_pass *s, const ot__step_part *part))
+{
+    back_job j = {s, run};
+
+    ot__parallel_for((int64_t)s->cut.n_unit_parts * s->cut.n_row_parts, 1, run_parts_back, &j);
+}
+
+static void steps_back(back_pass *s)
+{
+    const bool resets_before = s->p->cell == OT__CELL_GRU && !s->p->resets_after;
+
+    s->pending = NO_STEP;
+    for (int64_t k = s->n_steps - 1; k >= 0; k--) {
+        s->step = s->first + (s->p->reversed[s->direction] ? s->n_steps - 1 - k : k);
+        share_back(s, step_back_part);
+        if (resets_before)
+            share_back(s, reset_back_part);
+        s->pending = s->step;
+    }
+    share_back(s, multiply_pending);
+}
+
+// ---- gradients of weights, of the steps at hand ----
+
+// y (columns of a, columns of b) [+]= a^T * b over all rows
+static void multiply_weights(const back_pass *s, float *y, const float *a, int64_t a_row, int64_t m,
+                             const float *b, int64_t n)
+{
+    const ot__wide_product w = {.g = {.m = m,
+                                      .n = n,
+                                      .k = s->n_steps * s->p->batch,
+                                      .alpha = 1,
+                                      .a_row = 1,
+                                      .a_column = a_row,
+                                      .b_row = n,
+                                      .b_column = 1,
+                                      .y_row = n},
+                                .y = y,
+                                .a = a,
+                                .b = b,
+                                .accumulates = s->accumulates};
+
+    ot__wide_multiply(&w, s->by, s->m.for_gemm);
+}
+
+static void r_back(const back_pass *s)
+{
+    const ot__recurrent *p = s->p;
+    const int64_t n = p->hidden, width = p->n_gates * n;
+    const bool is_gru = p->cell == OT__CELL_GRU;
+    float *dr = s->d->dr + s->direction * width * n;
+
+    multiply_weights(s, dr, s->m.pre, s->pre_pitch, is_gru ? 2 * n : width, s->m.before, n);
+    if (is_gru && p->resets_after)
+        multiply_weights(s, dr + 2 * n * n, s->m.reset, n, n, s->m.before, n);
+    else if (is_gru)
+        multiply_weights(s, dr + 2 * n * n, s->m.pre + 2 * n, s->pre_pitch, n, s->m.reset, n);
+}
+
+typedef struct bias_job {
+    const back_pass *s;
+    float *y;
+    const float *x;
+    int64_t x_row;
+} bias_job;
+
+static void sum_bias(void *context, int64_t first, int64_t last)
+{
+    const bias_job *j = context;
+
+    ot__ref_sum_columns_f32(j->y + first, j->x + first, j->x_row, j->s->n_steps * j->s->p->batch,
+                            last - first, j->s->accumulates);
+}
+
+static void b_back(const back_pass *s)
+{
+    enum { COLUMNS_PER_THREAD = 128 };
+    const ot__recurrent *p = s->p;
+    const int64_t n = p->hidden, width = p->n_gates * n;
+    float *db = s->d->db + s->direction * 2 * width;
+    bias_job of_reset = {s, db + width + 2 * n, s->m.reset, n};
+
+    for (int64_t gate = 0; gate < p->n_gates; gate++) {
+        bias_job of_gate = {s, db + gate * n, s->m.pre + ot__gate_of(p, gate), s->pre_pitch};
+
+        ot__parallel_for(n, COLUMNS_PER_THREAD, sum_bias, &of_gate);
+    }
+    memcpy(db + width, db, (size_t)(p->resets_after ? 2 * n : width) * sizeof *db);
+    if (p->resets_after)
+        ot__parallel_for(n, COLUMNS_PER_THREAD, sum_bias, &of_reset);
+}
+
+static void x_back(const back_pass *s)
+{
+    const ot__recurrent *p = s->p;
+    const int64_t width = p->n_gates * p->hidden;
+    const ot__wide_product w = {.g = {.m = s->n_steps * p->batch,
+                                      .n = p->inputs,
+                                      .k = width,
+                                      .alpha = 1,
+                                      .a_row = s->pre_pitch,
+                                      .a_column = 1,
+                                      .b_row = p->inputs,
+                                      .b_column = 1,
+                                      .y_row = p->inputs,
+                                      .b_type = s->by->w_type},
+                                .y = s->d->dx + s->first * p->batch * p->inputs,
+                                .a = s->m.pre,
+                                .b = s->d->w,
+                                .b_at = s->direction * width * p->inputs,
+                                .accumulates = s->direction > 0};
+
+    ot__wide_multiply(&w, s->by, s->m.for_gemm);
+}
+
+// dP: of i and f by the cell that the step began with, of o by the one it made.
+static void sum_peepholes(void *context, int64_t first, int64_t last)
+{
+    const back_pass *s = context;
+    const ot__recurrent *p = s->p;
+    const int64_t n = p->hidden;
+    float *dp = s->d->dp + s->direction * 3 * n;
+
+    for (int64_t k = first; k < last; k++) {
+        double sums[3] = {0};
+
+        for (int64_t i = 0; i < s->n_steps * p->batch; i++) {
+            const int64_t step = s->first + i / p->batch, row = i % p->batch;
+            const float *pre = s->m.pre + i * s->pre_pitch + k;
+            const float *c = s->d->cells + kept_row(s, step, row) * n;
+            const float *before = state_before(s, s->d->cells, s->d->c0, step, row);
+
+            sums[0] += (double)pre[ot__gate_of(p, 0)] * (double)before[k];
+            sums[1] += (double)pre[ot__gate_of(p, 1)] * (double)c[k];
+            sums[2] += (double)pre[ot__gate_of(p, 2)] * (double)before[k];
+        }
+        for (int64_t gate = 0; gate < 3; gate++)
+            dp[gate * n + k] =
+                s->accumulates ? dp[gate * n + k] + (float)sums[gate] : (float)sums[gate];
+    }
+}
+
+static void weights_back(back_pass *s)
+{
+    const ot__recurrent_grad_f32 *d = s->d;
+    const ot__recurrent *p = s->p;
+    const int64_t width = p->n_gates * p->hidden;
+
+    if (d->dw != NULL)
+        multiply_weights(s, d->dw + s->direction * width * p->inputs, s->m.pre, s->pre_pitch, width,
+                         d->x + s->first * p->batch * p->inputs, p->inputs);
+    if (d->dr != NULL)
+        r_back(s);
+    if (d->db != NULL)
+        b_back(s);
+    if (d->dx != NULL)
+        x_back(s);
+    if (d->dp != NULL)
+        ot__parallel_for(p->hidden, 1, sum_peepholes, s);
+}
+
+// ---- a layer ----
+
+static void direction_back(back_pass *s)
+{
+    const ot__recurrent_grad_f32 *d = s->d;
+    const ot__recurrent *p = s->p;
+    const int64_t n = p->hidden, at = s->direction * p->batch * n;
+    const int64_t at_once = ot__recurrent_steps_at_once(p);
+    const int64_t n_pieces = (p->steps + at_once - 1) / at_once;
+
+    memset(s->m.zeros, 0, (size_t)n * sizeof *s->m.zeros);
+    ot__recurrent_pack(s->m.panels, p, s->by, d->r, s->direction, true);
+    ot__copy_states(s->m.dh, s->pitch, d->dy_h ? d->dy_h + at : NULL, n, p);
+    ot__copy_states(s->m.dc, s->pitch, d->dy_c ? d->dy_c + at : NULL, n, p);
+    for (int64_t i = 0; i < n_pieces; i++) {
+        s->first = (p->reversed[s->direction] ? i : n_pieces - 1 - i) * at_once;
+        s->n_steps = OT_MIN(at_once, p->steps - s->first);
+        s->accumulates = d->accumulates || i > 0;
+        ot__parallel_for(s->n_steps * p->batch, OT_PAR_MIN / n + 1, collect_states, s);
+        if (p->resets_after)
+            multiply_linear(s);
+        steps_back(s);
+        weights_back(s);
+    }
+    if (d->dh0 != NULL)
+        ot__copy_states(d->dh0 + at, n, s->m.dh, s->pitch, p);
+    if (d->dc0 != NULL)
+        ot__copy_states(d->dc0 + at, n, s->m.dc, s->pitch, p);
+}
+
+void ot__simd_recurrent_grad(const ot__recurrent_grad_f32 *d, const ot__recurrent *p,
+                             const ot__recurrent_means *by)
+{
+    for (int direction = 0; direction < p->n_directions; direction++) {
+        const ot__activation *f = p->activations[direction];
+        back_pass s = {.d = d,
+                       .p = p,
+                       .by = by,
+                       .direction = direction,
+                       .pitch = ot__recurrent_state_pitch(p->hidden),
+                       .pre_pitch = ot__recurrent_state_pitch(p->n_gates * p->hidden)};
+
+        for (int i = 0; i < OT__CELL_ACTIVATIONS; i++)
+            s.slopes[i] = ot__ref_slope_f32(&f[i], i == 2 ? 0 : p->clip);
+        (void)place_back(&s.m, p, by, d->scratch);
+        ot__step_cut_make(&s.cut, p, by);
+        s.with_r = (ot__state_product){p, by, s.m.panels, &s.cut};
+        direction_back(&s);
+    }
+}
