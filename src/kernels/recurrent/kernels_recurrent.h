@@ -63,8 +63,8 @@ typedef struct ot__slope {
         const ot__activation *f;                                                                   \
         void (*activate)(T * y, int64_t n, const ot__activation *f, double clip);                  \
         int64_t n;                                                                                 \
-        T *gates; /* sums of products and bias, which become activated */                          \
-        const T *h_before, *peephole, *reset_bias;                                                 \
+        T *gates; /* sums of products, which become activated when `bias` is added */              \
+        const T *bias, *h_before, *peephole, *reset_bias;                                          \
         T *h, *c, *product; /* c: of the step before, becomes this one's */                        \
     } ot__cell_row_##suffix;                                                                       \
     typedef struct ot__cell_row_back_##suffix {                                                    \
@@ -88,6 +88,9 @@ typedef struct ot__slope {
         void (*gru_back)(const ot__cell_row_back_##suffix *r);                                     \
         void (*reset_back)(const ot__cell_row_back_##suffix *r); /* by the gradient `product` */   \
         void (*rnn_back)(const ot__cell_row_back_##suffix *r);   /* `gates` is y */                \
+        /* y (columns) [+]= sums over the rows of x, which are x_row apart, in f64 */              \
+        void (*sum_columns)(T * y, const T *x, int64_t x_row, int64_t rows, int64_t columns,       \
+                            bool accumulates);                                                     \
     } ot__cells_##suffix;                                                                          \
     extern const ot__cells_##suffix ot__ref_cells_##suffix;
 OT_KERNEL_FLOATS(OT_DECLARE)
@@ -120,9 +123,8 @@ OT_KERNEL_FLOATS(OT_DECLARE)
     /* y = f(y), the input cut to -clip .. clip; 0: not cut. */                                    \
     void ot__ref_activate_##suffix(T *y, int64_t n, const ot__activation *f, double clip);         \
     ot__slope ot__ref_slope_##suffix(const ot__activation *f, double clip);                        \
-    /* y (columns) [+]= sums over the rows of x, which are x_row apart, in f64 */                  \
-    void ot__ref_sum_columns_##suffix(T *y, const T *x, int64_t x_row, int64_t rows,               \
-                                      int64_t columns, bool accumulates);
+    /* The bias of all gates, in W's order, of one direction's part of B. */                       \
+    void ot__ref_join_bias_##suffix(T *bias, const T *b, const ot__recurrent *p);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 

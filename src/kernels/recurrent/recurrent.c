@@ -79,21 +79,6 @@ static float *sums_of_step(const layer_pass *s, int64_t step)
                : s->m.pre + (step - s->first) * s->p->batch * s->p->n_gates * s->p->hidden;
 }
 
-static const float *bias_of_gates(const layer_pass *s)
-{
-    const ot__recurrent *p = s->p;
-    const int64_t width = p->n_gates * p->hidden;
-    const float *b = s->d->b == NULL ? NULL : s->d->b + s->direction * 2 * width;
-
-    for (int64_t gate = 0; b != NULL && gate < p->n_gates; gate++)
-        for (int64_t k = 0; k < p->hidden; k++) {
-            const int64_t i = gate * p->hidden + k;
-            const bool is_apart = p->resets_after && gate == 2;
-            s->m.bias[ot__gate_of(p, gate) + k] = b[i] + (is_apart ? 0 : b[width + i]);
-        }
-    return b == NULL ? NULL : s->m.bias;
-}
-
 // Sums of the steps at hand. Where the batch is x's first axis each of its rows is a product.
 static void multiply_input(const layer_pass *s)
 {
@@ -105,19 +90,16 @@ static void multiply_input(const layer_pass *s)
               .n = width,
               .k = p->inputs,
               .alpha = 1,
-              .beta = 1,
               .a_row = p->inputs,
               .a_column = 1,
               .b_row = 1,
               .b_column = p->inputs,
-              .c_column = 1,
               .y_row = by_steps ? width : p->batch * width,
               .b_type = s->by->w_type},
         .y = sums_of_step(s, s->first),
         .a = s->d->x + s->first * p->x_step,
         .b = s->d->w,
         .b_at = s->direction * width * p->inputs,
-        .c = bias_of_gates(s),
         .n_batches = by_steps ? 1 : p->batch,
         .a_batch = p->x_row,
         .y_batch = width,
@@ -178,6 +160,7 @@ static ot__cell_row_f32 units_of_row(const layer_pass *s, const ot__step_part *p
         .activate = ot__simd_activate_f32,
         .n = part->unit_end - part->unit,
         .gates = sums_of_step(s, s->step) + row * p->n_gates * n + part->unit,
+        .bias = s->m.bias + part->unit,
         .h_before = s->m.h_before + at,
         .peephole = s->d->p == NULL ? NULL : s->d->p + s->direction * 3 * n + part->unit,
         .reset_bias = p->resets_after && b != NULL ? b + part->unit : NULL,
@@ -300,6 +283,10 @@ static void run_direction(layer_pass *s)
     const int64_t n_pieces = (p->steps + at_once - 1) / at_once;
     const bool reversed = p->reversed[s->direction];
 
+    if (d->b != NULL)
+        ot__ref_join_bias_f32(s->m.bias, d->b + s->direction * 2 * p->n_gates * p->hidden, p);
+    else
+        memset(s->m.bias, 0, (size_t)(p->n_gates * p->hidden) * sizeof *s->m.bias);
     ot__recurrent_pack(s->m.panels, p, s->by, d->r, s->direction, false);
     ot__copy_states(s->m.h_before, s->pitch, d->h0 ? d->h0 + at : NULL, p->state_row, p);
     ot__copy_states(s->m.c, s->pitch, d->c0 ? d->c0 + at : NULL, p->state_row, p);

@@ -329,8 +329,8 @@ static void sum_bias(void *context, int64_t first, int64_t last)
 {
     const bias_job *j = context;
 
-    ot__ref_sum_columns_f32(j->y + first, j->x + first, j->x_row, j->s->n_steps * j->s->p->batch,
-                            last - first, j->s->accumulates);
+    j->s->by->cells->sum_columns(j->y + first, j->x + first, j->x_row,
+                                 j->s->n_steps * j->s->p->batch, last - first, j->s->accumulates);
 }
 
 static void b_back(const back_pass *s)

@@ -10,6 +10,13 @@ void FN(ot__ref_activate)(T *y, int64_t n, const ot__activation *f, double clip)
 
 // ---- forward ----
 
+static void FN(add_bias)(const FN(ot__cell_row) * r, int64_t first, int64_t end)
+{
+    for (int64_t gate = first; r->bias != NULL && gate < end; gate++)
+        for (int64_t k = 0; k < r->n; k++)
+            r->gates[ot__gate_of(r->p, gate) + k] += r->bias[ot__gate_of(r->p, gate) + k];
+}
+
 static void FN(lstm)(const FN(ot__cell_row) * r)
 {
     const ot__recurrent *p = r->p;
@@ -18,6 +25,7 @@ static void FN(lstm)(const FN(ot__cell_row) * r)
     T *forget = r->gates + ot__gate_of(p, 2), *g = r->gates + ot__gate_of(p, 3);
     const T *peephole = r->peephole;
 
+    FN(add_bias)(r, 0, 4);
     for (int64_t k = 0; peephole != NULL && k < n; k++) {
         i[k] += peephole[k] * r->c[k];
         forget[k] += peephole[2 * apart + k] * r->c[k];
@@ -45,6 +53,7 @@ static void FN(reset)(const FN(ot__cell_row) * r)
     T *z = r->gates + ot__gate_of(r->p, 0), *gate = r->gates + ot__gate_of(r->p, 1);
     T *candidate = r->gates + 2 * r->p->hidden;
 
+    FN(add_bias)(r, 0, 2);
     r->activate(z, n, &r->f[0], r->p->clip);
     r->activate(gate, n, &r->f[0], r->p->clip);
     for (int64_t k = 0; k < n; k++) {
@@ -60,6 +69,7 @@ static void FN(gru)(const FN(ot__cell_row) * r)
     T *candidate = r->gates + 2 * r->p->hidden;
     const T *z = r->gates + ot__gate_of(r->p, 0);
 
+    FN(add_bias)(r, 2, 3);
     r->activate(candidate, r->n, &r->f[1], r->p->clip);
     for (int64_t k = 0; k < r->n; k++)
         r->h[k] = (1 - z[k]) * candidate[k] + z[k] * r->h_before[k];
@@ -67,6 +77,7 @@ static void FN(gru)(const FN(ot__cell_row) * r)
 
 static void FN(rnn)(const FN(ot__cell_row) * r)
 {
+    FN(add_bias)(r, 0, 1);
     r->activate(r->gates, r->n, &r->f[0], r->p->clip);
     for (int64_t k = 0; k < r->n; k++)
         r->h[k] = r->gates[k];
@@ -159,6 +170,23 @@ static void FN(rnn_back)(const FN(ot__cell_row_back) * r)
     }
 }
 
+static void FN(sum_columns)(T *y, const T *x, int64_t x_row, int64_t rows, int64_t columns,
+                            bool accumulates)
+{
+    enum { BLOCK = 64 };
+
+    for (int64_t first = 0; first < columns; first += BLOCK) {
+        const int64_t n = OT_MIN(columns - first, (int64_t)BLOCK);
+        double sum[BLOCK] = {0};
+
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t k = 0; k < n; k++)
+                sum[k] += (double)x[i * x_row + first + k];
+        for (int64_t k = 0; k < n; k++)
+            y[first + k] = accumulates ? y[first + k] + (T)sum[k] : (T)sum[k];
+    }
+}
+
 const FN(ot__cells) FN(ot__ref_cells) = {.lstm = FN(lstm),
                                          .reset = FN(reset),
                                          .gru = FN(gru),
@@ -166,4 +194,5 @@ const FN(ot__cells) FN(ot__ref_cells) = {.lstm = FN(lstm),
                                          .lstm_back = FN(lstm_back),
                                          .gru_back = FN(gru_back),
                                          .reset_back = FN(reset_back),
-                                         .rnn_back = FN(rnn_back)};
+                                         .rnn_back = FN(rnn_back),
+                                         .sum_columns = FN(sum_columns)};

@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // One element type of ref_recurrent.c: forward.
 
+// Of one direction; R's of the candidate stands apart where r multiplies it.
+void FN(ot__ref_join_bias)(T *bias, const T *b, const ot__recurrent *p)
+{
+    const int64_t n = p->hidden;
+
+    for (int64_t gate = 0; gate < p->n_gates; gate++)
+        for (int64_t k = 0; k < n; k++)
+            bias[ot__gate_of(p, gate) + k] =
+                b[gate * n + k] +
+                (p->resets_after && gate == 2 ? 0 : b[(p->n_gates + gate) * n + k]);
+}
+
 // One direction while it runs.
 typedef struct FN(recurrent_pass) {
     const FN(ot__recurrent_data) * d;
     const ot__recurrent *p;
     int direction;
     int64_t step;
-    const T *peephole;             // of this direction
+    const T *bias, *peephole;      // of this direction; may be NULL
     const T *reset_bias;           // GRU with resets_after: R's bias of h; may be NULL
     T *pre;                        // (steps, batch, gates), by x's order of rows
     T *h_before, *h, *c, *product; // (batch, hidden)
@@ -36,6 +48,7 @@ static FN(ot__cell_row) FN(row_at)(const FN(recurrent_pass) * s, int64_t row)
                               .activate = FN(ot__ref_activate),
                               .n = n,
                               .gates = FN(pre_at)(s, s->step, row),
+                              .bias = s->bias,
                               .h_before = s->h_before + row * n,
                               .peephole = s->peephole,
                               .reset_bias = s->reset_bias,
@@ -118,26 +131,14 @@ static void FN(recurrent_step)(FN(recurrent_pass) * s)
     FN(step_rows)(s);
 }
 
-// Every row of `pre` begins as the bias; the product with X is added.
-static void FN(input_product)(const FN(recurrent_pass) * s, T *bias)
+static void FN(input_product)(const FN(recurrent_pass) * s)
 {
-    const FN(ot__recurrent_data) *d = s->d;
     const ot__recurrent *p = s->p;
     const int64_t width = p->n_gates * p->hidden, rows = p->steps * p->batch;
-    const T *b = d->b == NULL ? NULL : d->b + s->direction * 2 * width;
     const ot__gemm g = product_of_b_transposed(rows, width, p->inputs, p->inputs, width);
 
-    for (int64_t gate = 0; b != NULL && gate < p->n_gates; gate++)
-        for (int64_t k = 0; k < p->hidden; k++) {
-            const int64_t i = gate * p->hidden + k;
-            const bool is_apart = p->resets_after && gate == 2;
-            bias[ot__gate_of(p, gate) + k] = b[i] + (is_apart ? 0 : b[width + i]);
-        }
-    for (int64_t i = 0; b != NULL && i < rows; i++)
-        for (int64_t k = 0; k < width; k++)
-            s->pre[i * width + k] = bias[k];
     FN(ot__ref_gemm)
-    (s->pre, d->x, d->w + s->direction * width * p->inputs, NULL, &g, b != NULL);
+    (s->pre, s->d->x, s->d->w + s->direction * width * p->inputs, NULL, &g, false);
 }
 
 static void FN(copy_states)(T *to, int64_t to_row, const T *from, int64_t from_row,
@@ -155,20 +156,23 @@ void FN(ot__ref_recurrent)(const FN(ot__recurrent_data) * d, const ot__recurrent
 
     for (int direction = 0; direction < p->n_directions; direction++) {
         const int64_t at = direction * p->state_direction;
-        const T *b = d->b == NULL ? NULL : d->b + (direction * 2 + 1) * width + 2 * n;
+        const T *b = d->b == NULL ? NULL : d->b + direction * 2 * width;
         FN(recurrent_pass)
         s = {.d = d,
              .p = p,
              .direction = direction,
+             .bias = b == NULL ? NULL : bias,
              .peephole = d->p == NULL ? NULL : d->p + direction * 3 * n,
-             .reset_bias = p->resets_after ? b : NULL,
+             .reset_bias = p->resets_after && b != NULL ? b + width + 2 * n : NULL,
              .pre = pre,
              .h_before = h,
              .h = h + states,
              .c = h + 2 * states,
              .product = h + 3 * states};
 
-        FN(input_product)(&s, bias);
+        if (b != NULL)
+            FN(ot__ref_join_bias)(bias, b, p);
+        FN(input_product)(&s);
         FN(copy_states)(s.h, n, d->h0 ? d->h0 + at : NULL, p->state_row, p);
         FN(copy_states)(s.c, n, d->c0 ? d->c0 + at : NULL, p->state_row, p);
         for (int64_t i = 0; i < p->steps; i++) {

@@ -163,23 +163,6 @@ static void FN(make_linear)(const FN(recurrent_back) * s)
     (s->linear, s->before, s->d->r + (s->direction * 3 + 2) * n * n, NULL, &g, b != NULL);
 }
 
-void FN(ot__ref_sum_columns)(T *y, const T *x, int64_t x_row, int64_t rows, int64_t columns,
-                             bool accumulates)
-{
-    enum { BLOCK = 64 };
-
-    for (int64_t first = 0; first < columns; first += BLOCK) {
-        const int64_t n = OT_MIN(columns - first, (int64_t)BLOCK);
-        double sum[BLOCK] = {0};
-
-        for (int64_t i = 0; i < rows; i++)
-            for (int64_t k = 0; k < n; k++)
-                sum[k] += (double)x[i * x_row + first + k];
-        for (int64_t k = 0; k < n; k++)
-            y[first + k] = accumulates ? y[first + k] + (T)sum[k] : (T)sum[k];
-    }
-}
-
 static void FN(weights_back)(const FN(recurrent_back) * s)
 {
     const FN(ot__recurrent_grad) *d = s->d;
@@ -203,12 +186,12 @@ static void FN(weights_back)(const FN(recurrent_back) * s)
         T *db = d->db + s->direction * 2 * width;
 
         for (int64_t gate = 0; gate < p->n_gates; gate++)
-            FN(ot__ref_sum_columns)
+            FN(sum_columns)
         (db + gate * n, s->pre + ot__gate_of(p, gate), width, rows, n, d->accumulates);
         for (int64_t k = 0; k < (p->resets_after ? 2 * n : width); k++)
             db[width + k] = db[k];
         if (p->resets_after)
-            FN(ot__ref_sum_columns)(db + width + 2 * n, s->reset, n, rows, n, d->accumulates);
+            FN(sum_columns)(db + width + 2 * n, s->reset, n, rows, n, d->accumulates);
     }
     if (d->dx != NULL) {
         const ot__gemm g = product_of(rows, p->inputs, width, width, p->inputs);

@@ -29,19 +29,24 @@ static void cell_lstm(const ot__cell_row_f32 *r)
 {
     float *i = r->gates + ot__gate_of(r->p, 0), *o = r->gates + ot__gate_of(r->p, 1);
     float *f = r->gates + ot__gate_of(r->p, 2), *g = r->gates + ot__gate_of(r->p, 3);
+    const float *bi, *bo, *bf, *bg;
 
-    if (!has_usual_gates(r->p, r->f) || !is_usual(&r->f[2], OT__ACTIVATION_TANH) || r->p->couples ||
-        r->peephole != NULL) {
+    if (r->bias == NULL || !has_usual_gates(r->p, r->f) ||
+        !is_usual(&r->f[2], OT__ACTIVATION_TANH) || r->p->couples || r->peephole != NULL) {
         ot__ref_cells_f32.lstm(r);
         return;
     }
+    bi = r->bias + ot__gate_of(r->p, 0);
+    bo = r->bias + ot__gate_of(r->p, 1);
+    bf = r->bias + ot__gate_of(r->p, 2);
+    bg = r->bias + ot__gate_of(r->p, 3);
     OT_SIMD_LOOP
     for (int64_t k = 0; k < r->n; k++) {
-        i[k] = sigmoid_of(i[k]);
-        f[k] = sigmoid_of(f[k]);
-        g[k] = ot__vtanh(g[k]);
+        i[k] = sigmoid_of(i[k] + bi[k]);
+        f[k] = sigmoid_of(f[k] + bf[k]);
+        g[k] = ot__vtanh(g[k] + bg[k]);
         r->c[k] = f[k] * r->c[k] + i[k] * g[k];
-        o[k] = sigmoid_of(o[k]);
+        o[k] = sigmoid_of(o[k] + bo[k]);
         r->h[k] = o[k] * ot__vtanh(r->c[k]);
     }
 }
@@ -50,24 +55,28 @@ static void cell_reset(const ot__cell_row_f32 *r)
 {
     float *z = r->gates + ot__gate_of(r->p, 0), *gate = r->gates + ot__gate_of(r->p, 1);
     float *candidate = r->gates + ot__gate_of(r->p, 2);
+    const float *bz, *br;
 
-    if (!has_usual_gates(r->p, r->f) || (r->p->resets_after && r->reset_bias == NULL)) {
+    if (r->bias == NULL || !has_usual_gates(r->p, r->f) ||
+        (r->p->resets_after && r->reset_bias == NULL)) {
         ot__ref_cells_f32.reset(r);
         return;
     }
+    bz = r->bias + ot__gate_of(r->p, 0);
+    br = r->bias + ot__gate_of(r->p, 1);
     if (r->p->resets_after) {
         OT_SIMD_LOOP
         for (int64_t k = 0; k < r->n; k++) {
-            z[k] = sigmoid_of(z[k]);
-            gate[k] = sigmoid_of(gate[k]);
+            z[k] = sigmoid_of(z[k] + bz[k]);
+            gate[k] = sigmoid_of(gate[k] + br[k]);
             candidate[k] += gate[k] * (r->product[k] + r->reset_bias[k]);
         }
         return;
     }
     OT_SIMD_LOOP
     for (int64_t k = 0; k < r->n; k++) {
-        z[k] = sigmoid_of(z[k]);
-        gate[k] = sigmoid_of(gate[k]);
+        z[k] = sigmoid_of(z[k] + bz[k]);
+        gate[k] = sigmoid_of(gate[k] + br[k]);
         r->product[k] = gate[k] * r->h_before[k];
     }
 }
@@ -76,27 +85,29 @@ static void cell_gru(const ot__cell_row_f32 *r)
 {
     const float *z = r->gates + ot__gate_of(r->p, 0);
     float *candidate = r->gates + ot__gate_of(r->p, 2);
+    const float *bh;
 
-    if (!has_usual_gates(r->p, r->f)) {
+    if (r->bias == NULL || !has_usual_gates(r->p, r->f)) {
         ot__ref_cells_f32.gru(r);
         return;
     }
+    bh = r->bias + ot__gate_of(r->p, 2);
     OT_SIMD_LOOP
     for (int64_t k = 0; k < r->n; k++) {
-        candidate[k] = ot__vtanh(candidate[k]);
+        candidate[k] = ot__vtanh(candidate[k] + bh[k]);
         r->h[k] = (1 - z[k]) * candidate[k] + z[k] * r->h_before[k];
     }
 }
 
 static void cell_rnn(const ot__cell_row_f32 *r)
 {
-    if (r->p->clip > 0 || !is_usual(&r->f[0], OT__ACTIVATION_TANH)) {
+    if (r->bias == NULL || r->p->clip > 0 || !is_usual(&r->f[0], OT__ACTIVATION_TANH)) {
         ot__ref_cells_f32.rnn(r);
         return;
     }
     OT_SIMD_LOOP
     for (int64_t k = 0; k < r->n; k++)
-        r->h[k] = r->gates[k] = ot__vtanh(r->gates[k]);
+        r->h[k] = r->gates[k] = ot__vtanh(r->gates[k] + r->bias[k]);
 }
 
 // ---- back ----
@@ -192,6 +203,35 @@ static void cell_rnn_back(const ot__cell_row_back_f32 *r)
     }
 }
 
+// ---- bias ----
+
+enum { SUMS = 4 * OT_VECTOR_LANES };
+
+OT_SIMD_INLINE void sum_few_columns(float *y, const float *x, int64_t x_row, int64_t rows,
+                                    int64_t n, bool accumulates)
+{
+    double sum[SUMS] = {0};
+
+    for (int64_t i = 0; i < rows; i++) {
+        OT_SIMD_LOOP
+        for (int64_t k = 0; k < n; k++)
+            sum[k] += (double)x[i * x_row + k];
+    }
+    for (int64_t k = 0; k < n; k++)
+        y[k] = accumulates ? y[k] + (float)sum[k] : (float)sum[k];
+}
+
+static void cell_sum_columns(float *y, const float *x, int64_t x_row, int64_t rows, int64_t columns,
+                             bool accumulates)
+{
+    int64_t k = 0;
+
+    for (; k + SUMS <= columns; k += SUMS) // a length that the compiler knows
+        sum_few_columns(y + k, x + k, x_row, rows, SUMS, accumulates);
+    if (k < columns)
+        sum_few_columns(y + k, x + k, x_row, rows, columns - k, accumulates);
+}
+
 const ot__cells OT_ISA_NAME(ot__cells) = {.lstm = cell_lstm,
                                           .reset = cell_reset,
                                           .gru = cell_gru,
@@ -199,4 +239,5 @@ const ot__cells OT_ISA_NAME(ot__cells) = {.lstm = cell_lstm,
                                           .lstm_back = cell_lstm_back,
                                           .gru_back = cell_gru_back,
                                           .reset_back = cell_reset_back,
-                                          .rnn_back = cell_rnn_back};
+                                          .rnn_back = cell_rnn_back,
+                                          .sum_columns = cell_sum_columns};
