@@ -22,6 +22,15 @@ ot_tensor *ot__match_constant(const ot_node *node)
     return value ? value->t : NULL;
 }
 
+bool ot__match_number(const ot_value *value, double *number)
+{
+    if (value == NULL || value->constant == NULL || value->is_input ||
+        ot_tensor_count(value->constant) != 1)
+        return false;
+    *number = ot__tensor_get_f64(value->constant, 0);
+    return true;
+}
+
 const char *ot__match_leaf(const ot_node *node)
 {
     return strcmp(node->op_type, "Add") == 0   ? "bias"

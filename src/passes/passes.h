@@ -20,6 +20,8 @@ bool ot__match_cast(const ot_node *node); // a Cast; NULL: no
 // The tensor that a Constant makes; NULL: another node, or a value that is none. `node` may be
 // NULL.
 ot_tensor *ot__match_constant(const ot_node *node);
+// The number that a constant of one element is. `value` may be NULL; false: none.
+bool ot__match_number(const ot_value *value, double *number);
 // What PyTorch is likely to call a parameter that the node combines its data with: "bias" of an
 // Add, "weight" of a Mul; "" otherwise.
 const char *ot__match_leaf(const ot_node *node);
@@ -155,7 +157,10 @@ ot_status ot__pass_hoist(ot_model *model, const bool *is_parameter, ot__hoisted 
 // second lets those go that nothing reads any more.
 ot_status ot__hoisted_casts(ot_graph *graph, const ot__hoisted *hoisted, ot__casts *out);
 ot_status ot__hoisted_drop_unread(ot_graph *graph, ot__hoisted *hoisted);
-// fuse_*.c: all fusions, forward and backward, for the CPU; run on a specialised copy only.
+// fuse_region.c: several forward nodes and their gradient become one operator and its gradient:
+// attention, normalisations. On a specialised copy, before its precision changes.
+ot_status ot__fuse_regions(ot_model *model);
+// fuse_*.c: all other fusions, forward and backward, for the CPU; run on a specialised copy only.
 ot_status ot__pass_fuse(ot_model *model);
 // fuse_sync_norm.c, before all others: batch normalisations in training whose statistics are those
 // of all ranks. The nodes are in their order. OT_ERR_UNSUPPORTED naming one that cannot be so.

@@ -185,6 +185,7 @@ static ot_status specialise_model(planning *p)
 
     OT_TRY(ot__model_clone(program->model, model));
     OT_TRY(ot__pass_specialize(*model, p->shapes.tensors, program->n_inputs));
+    OT_TRY(ot__fuse_regions(*model));
     OT_TRY(lower_precision(program, p->slot, &p->shapes));
     OT_TRY(ot__pass_recompute_match(*model, &program->recompute, outputs, n_outputs, &regions));
     OT_TRY(ot__pass_fuse(*model));

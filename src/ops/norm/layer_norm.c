@@ -227,7 +227,7 @@ const ot_op_def ot__op_simplified_layer_normalization[] = {
      .attrs = ot__layer_norm_attrs,
      .types = "T: f32 f64",
      .infer = layer_norm_infer,
-     .kernels = layer_norm_kernels + 1, // without vector code
+     .kernels = layer_norm_kernels,
      .grad = layer_norm_grad},
     {0},
 };
