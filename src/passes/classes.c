@@ -97,7 +97,7 @@ static bool is_function(const ot_node *node)
            !ot__op_writes_state(node) && !ot__next_subgraph(&(ot__subgraphs){.node = node});
 }
 
-static bool is_view(const ot_node *node)
+static bool makes_view(const ot_node *node)
 {
     return (node->op->flags & OT_OP_VIEW) != 0 && node->n_outputs == 1 &&
            node->outputs[0] != NULL && node->outputs[0]->has_shape && node->n_inputs > 0 &&
@@ -186,7 +186,7 @@ static void classify_node(classing *c, ot_node *node)
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i] != NULL)
             classify_source(c, node->inputs[i]); // what a node makes has a class by then
-    if (is_view(node)) {
+    if (makes_view(node)) {
         classify_view(c, node);
         return;
     }

@@ -38,7 +38,7 @@ typedef struct reading {
 
 // ---- arguments ----
 
-static bool multiply(const polynomial *a, const polynomial *b, polynomial *y)
+static bool multiply_polynomials(const polynomial *a, const polynomial *b, polynomial *y)
 {
     *y = (polynomial){{0}};
     for (int i = 0; i <= MAX_POWER; i++)
@@ -67,7 +67,7 @@ static bool read_power(reading *r, const ot_node *node, polynomial *y)
     for (int k = 1; k < (int)power; k++) {
         const polynomial before = *y;
 
-        if (!multiply(&before, &x, y))
+        if (!multiply_polynomials(&before, &x, y))
             return false;
     }
     return true;
@@ -80,7 +80,7 @@ static bool read_pair(reading *r, const ot_node *node, polynomial *y)
     if (!read_polynomial(r, node->inputs[0], &a) || !read_polynomial(r, node->inputs[1], &b))
         return false;
     if (ot__node_is(node, "", "Mul"))
-        return multiply(&a, &b, y);
+        return multiply_polynomials(&a, &b, y);
     if (ot__node_is(node, "", "Add")) {
         for (int k = 0; k <= MAX_POWER; k++)
             y->c[k] = a.c[k] + b.c[k];

@@ -85,7 +85,7 @@ static ot_status collect_regions(regions *r)
 
 // ---- gradients ----
 
-static ot_value *find_gradient(const regions *r, const ot_value *value, const char *name)
+static ot_value *gradient_called(const regions *r, const ot_value *value, const char *name)
 {
     ot__buf text = {0};
     ot_value *found = NULL;
@@ -107,10 +107,10 @@ static ot_value *find_gradient(const regions *r, const ot_value *value, const ch
 // what follows from it in the graph.
 static ot_value *called_gradient(const regions *r, const ot_value *value)
 {
-    ot_value *found = find_gradient(r, value, value->name);
+    ot_value *found = gradient_called(r, value, value->name);
     const char *other = found == NULL ? ot__map_get(&r->handed_on, value->name) : NULL;
 
-    return other != NULL ? find_gradient(r, value, other) : found;
+    return other != NULL ? gradient_called(r, value, other) : found;
 }
 
 // The gradient of a value that is only handed on has the name of what it is handed on as, and may
