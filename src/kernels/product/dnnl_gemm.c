@@ -57,8 +57,8 @@ enum { ROWS_TO_TRANSPOSE = 1024 };
 //             128 32 128    242  260
 //             128 32 128 ^T 240  209
 //
-// With AVX2, Zen 5 makes 118 to 130 by our own code, and 120 to 126 by oneDNN's; Zen 3 half of that
-// by oneDNN for a^T * b with k = 1024.
+// With AVX2, Zen 5 makes 120 to 135 by our own code, and 128 to 136 by oneDNN's, but 68 of it for
+// a^T * b with k = 1024; Zen 3 likewise.
 static bool is_intel(void)
 {
 #if defined(__x86_64__)
