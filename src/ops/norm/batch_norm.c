@@ -65,6 +65,21 @@ bool ot__batch_norm_is_training(const ot_node *node)
     return false;
 }
 
+// Where images have one pixel, their rows are pixels of fewer images, whose channels lie last: sums
+// are then of whole rows, and of few images. How many follows from the shape alone.
+static void join_images(ot__channels *c)
+{
+    enum { IMAGES = 16 };
+    const int64_t n = c->outer, channels = c->blocks * c->width;
+
+    if (n == 0 || c->inner != 1 || (c->width != 1 && c->blocks != 1))
+        return;
+    *c = (ot__channels){.outer = OT_MIN(n, (int64_t)IMAGES), .blocks = 1, .width = channels};
+    while (n % c->outer != 0)
+        c->outer--;
+    c->inner = n / c->outer;
+}
+
 ot_status ot__batch_norm_state(ot_prep *p, int x)
 {
     const ot_arg *arg = ot_prep_in(p, x);
@@ -81,6 +96,7 @@ ot_status ot__batch_norm_state(ot_prep *p, int x)
     norm->is_sync = (ot_prep_node(p)->op->flags & OT_OP_ORDERED) != 0;
     if (!ot__channels_of(shape, arg->layout, &norm->layout))
         return ot_prep_fail(p, OT_ERR_INTERNAL, "the layout of X is not one of images");
+    join_images(&norm->layout);
     return OT_OK;
 }
 
