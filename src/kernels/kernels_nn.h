@@ -47,6 +47,8 @@ typedef struct ot__gemm_plan {
     int64_t y_column;
     bool is_swapped;              // a and b have changed places
     int64_t depth, width;         // of blocks, at most
+    int64_t a_tile_floats;        // of the copy of a tile of a, which has a_floats in all and is
+    int64_t a_floats;             // where scratch begins
     int n_row_parts, n_col_parts; // of y, for threads
     // Rows whose results are complete in scratch before they are rounded; 0: y is where they sum
     // up.
@@ -83,7 +85,9 @@ typedef struct ot__gemm_kernel {
     int64_t lanes, tile_rows, tile_columns, depth, width; // of the innermost loop and its blocks
     int64_t panel_columns;
     int64_t columns_depth; // where columns of a are contiguous, with twice the width
-    int64_t a_floats;      // of a in scratch, before b's
+    int64_t a_row;         // floats of a row of a tile that is copied by rows
+    int64_t padding;       // columns that a tile copied by columns has besides those of a block
+    int64_t column_tiles;  // that are copied together
     int64_t staged_rows;   // at most, where k has several blocks
 } ot__gemm_kernel;
 

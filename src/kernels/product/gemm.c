@@ -50,6 +50,22 @@ static int64_t whole_lines(int64_t n_floats)
     return (n_floats + ALIGNMENT_FLOATS - 1) / ALIGNMENT_FLOATS * ALIGNMENT_FLOATS;
 }
 
+// What is copied of `a` at a time: tiles whose columns are contiguous, or one whose rows must be
+// widened; other rows are read where they lie.
+static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+{
+    const ot__gemm *g = &plan->g;
+    const int64_t n_tiles = (g->m + kernel->tile_rows - 1) / kernel->tile_rows;
+
+    if (g->a_column != 1) {
+        plan->a_tile_floats = kernel->tile_rows * (OT_MIN(g->k, plan->depth) + kernel->padding);
+        plan->a_floats = OT_MIN(n_tiles, kernel->column_tiles) * plan->a_tile_floats;
+    } else if (ot__dtype_is_narrow(g->a_type)) {
+        plan->a_floats = plan->a_tile_floats = kernel->tile_rows * kernel->a_row;
+    }
+    plan->a_floats = whole_lines(plan->a_floats);
+}
+
 void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
                         int n_threads)
 {
@@ -79,8 +95,8 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
     plan->depth = plan->g.a_column == 1 ? kernel->depth : kernel->columns_depth;
     plan->width = plan->g.a_column == 1 ? kernel->width : 2 * kernel->width;
     width = OT_MIN((plan->g.n + kernel->lanes - 1) / kernel->lanes * kernel->lanes, plan->width);
-    n_floats = kernel->a_floats + OT_MIN(plan->g.k, plan->depth) * width;
-    n_floats = whole_lines(n_floats);
+    size_copies(plan, kernel);
+    n_floats = whole_lines(plan->a_floats + OT_MIN(plan->g.k, plan->depth) * width);
     if (ot__dtype_is_narrow(g->y_type) || ot__dtype_is_narrow(g->c_type)) {
         // Of one block of k no panel is copied twice, however few rows are staged.
         plan->staged_rows =

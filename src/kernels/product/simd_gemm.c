@@ -37,11 +37,10 @@ enum {
     PADDING = 16, // rows of `a` in scratch must not fall on the same lines of the cache
     A_ROW = DEPTH + PADDING,
     COLUMNS_DEPTH = DEPTH / 2, // where columns of `a` are copied, and blocks are twice as wide
-    A_TILE = TILE_ROWS * (COLUMNS_DEPTH + PADDING),
-    A_GROUP = 8,    // tiles whose columns of `a` are copied together
-    FEW_PANELS = 2, // which do not pay for copying columns of `a`
-    FEW_TILES = 4,  // rows of them that do not pay for copying `b`
-    ROWS_AHEAD = 8, // of `b` that are fetched while it is copied
+    A_GROUP = 8,               // tiles whose columns of `a` are copied together
+    FEW_PANELS = 2,            // which do not pay for copying columns of `a`
+    FEW_TILES = 4,             // rows of them that do not pay for copying `b`
+    ROWS_AHEAD = 8,            // of `b` that are fetched while it is copied
     STAGED_ROWS = 32 * TILE_ROWS,
 };
 
@@ -283,8 +282,8 @@ static void gemm_multiply_rows(const ot__gemm_plan *plan, const void *a, const o
             o.a_k = g->a_column;
         } else {
             if (t % group == 0)
-                copy_a(a_copy, a, g, part, t, group, x);
-            o.a = a_copy + t % group * A_TILE;
+                copy_a(a_copy, a, g, part, t, group, plan->a_tile_floats, x);
+            o.a = a_copy + t % group * plan->a_tile_floats;
             o.a_row = by_rows ? A_ROW : 1;
             o.a_k = by_rows ? 1 : TILE_ROWS;
         }
@@ -310,7 +309,7 @@ static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
 
     for (int64_t d = 0; d < n_depths; d++) {
         const int64_t k = g->k * d / n_depths, depth = g->k * (d + 1) / n_depths - k;
-        block x = gemm_block_of(part, k, depth, scratch + A_GROUP * A_TILE);
+        block x = gemm_block_of(part, k, depth, scratch + plan->a_floats);
 
         if (reads_b) {
             x.origin = (const float *)b + k * g->b_row + part->column;
@@ -542,6 +541,8 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .depth = DEPTH,
     .columns_depth = COLUMNS_DEPTH,
     .width = WIDTH,
-    .a_floats = A_GROUP * A_TILE, // more than TILE_ROWS * A_ROW
+    .a_row = A_ROW,
+    .padding = PADDING,
+    .column_tiles = A_GROUP,
     .staged_rows = STAGED_ROWS,
 };

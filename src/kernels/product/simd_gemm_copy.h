@@ -41,6 +41,7 @@ enum { A_VECTORS = (TILE_ROWS + LANES - 1) / LANES };
 // Tiles t .. t + n - 1 of a part's rows: tile i begins at row first[i], first[n] is the end.
 typedef struct tiles_of_a {
     int64_t n, first[A_GROUP + 1];
+    int64_t stride; // of the copies
 } tiles_of_a;
 
 // Where columns are contiguous: several tiles at once, because what is read of a column is then
@@ -53,18 +54,19 @@ static void copy_a_columns(float *to, const float *a, const ot__gemm *g, const t
         for (int64_t t = 0; t < tiles->n; t++)
             for (int v = 0; v < A_VECTORS; v++)
                 ot__vector_store(
-                    to + t * A_TILE + p * TILE_ROWS + v * LANES,
+                    to + t * tiles->stride + p * TILE_ROWS + v * LANES,
                     ot__vector_load(a + p * g->a_column + tiles->first[t] + v * LANES));
     for (int64_t p = safe; p < depth; p++)
         for (int64_t t = 0; t < tiles->n; t++)
             for (int64_t i = tiles->first[t]; i < tiles->first[t + 1]; i++)
-                to[t * A_TILE + p * TILE_ROWS + i - tiles->first[t]] = a[p * g->a_column + i];
+                to[t * tiles->stride + p * TILE_ROWS + i - tiles->first[t]] =
+                    a[p * g->a_column + i];
 }
 
 OT_SIMD_INLINE void copy_a_of(float *to, const void *a, const ot__gemm *g, const tiles_of_a *tiles,
                               int64_t depth, ot_dtype type)
 {
-    for (int64_t t = 0; t < tiles->n; t++, to += A_TILE) {
+    for (int64_t t = 0; t < tiles->n; t++, to += tiles->stride) {
         const int64_t rows = tiles->first[t + 1] - tiles->first[t];
         const void *at = operand_at(a, tiles->first[t] * g->a_row, type);
 
@@ -81,11 +83,11 @@ OT_SIMD_INLINE void copy_a_of(float *to, const void *a, const ot__gemm *g, const
 
 // The rows of tiles t .. of a part, `group` or what there are, against x's rows of k.
 static void copy_a(float *to, const void *a, const ot__gemm *g, const ot__gemm_part *part,
-                   int64_t t, int64_t group, const block *x)
+                   int64_t t, int64_t group, int64_t stride, const block *x)
 {
     const int64_t rows = part->row_end - part->row, at = x->k * g->a_column;
     const int64_t n_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    tiles_of_a tiles = {.n = OT_MIN(n_tiles - t, group)};
+    tiles_of_a tiles = {.n = OT_MIN(n_tiles - t, group), .stride = stride};
 
     for (int64_t i = 0; i <= tiles.n; i++)
         tiles.first[i] = part->row + rows * (t + i) / n_tiles;
