@@ -44,6 +44,7 @@ enum {
     OT_PORT_BIAS = 256,       ///< added to the result
     OT_PORT_SCALE = 512,      ///< multiplied with the normalised input
     OT_PORT_STATISTIC = 1024, ///< running mean or variance
+    OT_PORT_TYPE_ONLY = 4096, ///< its element type is looked at, nothing else
     OT_PORT_F32 = 2048, ///< f32 where other values have a narrower type (mixed precision): state,
                         ///< statistics, scales of normalisations, losses
 };

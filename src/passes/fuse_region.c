@@ -451,6 +451,7 @@ static ot_status exchange_regions(regions *r)
 {
     OT_TRY(note_names(r));
     OT_TRY(ot__pass_simplify(r->model)); // a node that only renames would hide a pattern
+    OT_TRY(ot__pass_fold(r->model, 0));  // numbers that such nodes have made
     OT_TRY(collect_regions(r));
     if (r->n == 0)
         return OT_OK;

@@ -31,12 +31,20 @@ static bool outputs_may_fold(const ot_node *node, size_t max_bytes)
     return true;
 }
 
+static bool is_read_for_type(const ot_node *node, int i_input)
+{
+    const ot_port *port = ot__op_input_port(node->op, i_input);
+
+    return port && (port->flags & OT_PORT_TYPE_ONLY) != 0 &&
+           node->inputs[i_input]->kind == OT_VALUE_TENSOR;
+}
+
 static bool inputs_are_constant(const ot_node *node)
 {
     for (int i = 0; i < node->n_inputs; i++) {
         const ot_value *x = node->inputs[i];
 
-        if (x && (!x->constant || x->is_input))
+        if (x && (!x->constant || x->is_input) && !is_read_for_type(node, i))
             return false;
     }
     return true;
@@ -95,12 +103,17 @@ static ot_status fold_known(ot_model *model, const ot_node *node)
 static ot_status fold_by_kernel(ot_model *model, const ot_node *node, bool *folded)
 {
     const ot_tensor **in = ot__alloc_zero((size_t)node->n_inputs, sizeof *in);
-    ot_tensor **out = ot__alloc_zero((size_t)node->n_outputs, sizeof *out);
+    ot_tensor **out = ot__alloc_zero((size_t)node->n_outputs, sizeof *out), *empty = NULL;
     ot_status st = ot__made(in && out);
 
     *folded = false;
-    for (int i = 0; st == OT_OK && i < node->n_inputs; i++)
-        in[i] = node->inputs[i] ? node->inputs[i]->constant : NULL;
+    for (int i = 0; st == OT_OK && i < node->n_inputs; i++) {
+        const ot_value *x = node->inputs[i];
+
+        if (x && !x->constant && !empty) // of which the type alone is read
+            st = ot_tensor_create(x->dtype, &OT_SHAPE(0), &empty);
+        in[i] = !x ? NULL : x->constant ? x->constant : empty;
+    }
     OT_THEN(st, ot__op_eval(node, in, node->n_inputs, out, node->n_outputs));
     *folded = st == OT_OK;
     for (int i = 0; *folded && i < node->n_outputs; i++) {
@@ -116,6 +129,7 @@ static ot_status fold_by_kernel(ot_model *model, const ot_node *node, bool *fold
         else
             st = OT_ERR_NO_MEMORY;
     }
+    ot_tensor_destroy(empty);
     ot__free(in);
     ot__free(out);
     return st == OT_ERR_NO_MEMORY ? st : OT_OK;

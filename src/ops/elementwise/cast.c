@@ -134,7 +134,7 @@ static ot_value *cast_recompute(ot_grad *g)
 
 static const ot_port cast_in[] = {{"input", "T1", 0}, {0}};
 static const ot_port cast_like_in[] = {
-    {"input", "T1", 0}, {"target_type", "T2", OT_PORT_NO_GRAD}, {0}};
+    {"input", "T1", 0}, {"target_type", "T2", OT_PORT_NO_GRAD | OT_PORT_TYPE_ONLY}, {0}};
 static const ot_port cast_out[] = {{"output", "T2", 0}, {0}};
 static const ot_attr_spec cast_attrs[] = {
     {.name = "to", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_REQUIRED}, // not of CastLike

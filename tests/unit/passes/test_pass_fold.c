@@ -82,6 +82,22 @@ static void the_shape_of_a_dynamic_value_is_not(void **state)
     ot_model_destroy(model);
 }
 
+// The newer exporter writes scales as CastLike(constant, data).
+static void data_whose_type_alone_is_read_stops_nothing(void **state)
+{
+    ot_model *model = read_prepared("<ir_version: 8, opset_import: [\"\" : 17]>"
+                                    "g (float[2] x) => (float[2] y)"
+                                    "{ c = Constant<value = double {2.25}>() l = CastLike(c, x)"
+                                    "  r = Sqrt(l) y = Mul(x, r) }");
+
+    (void)state;
+    assert_ok(ot__pass_fold(model, 0));
+    assert_int_equal(model->graph->n_nodes, 1);
+    assert_int_equal(find_value(model, "r")->constant->dtype, OT_F32);
+    assert_float_equal(ot__tensor_get_f64(find_value(model, "r")->constant, 0), 1.5, 0);
+    ot_model_destroy(model);
+}
+
 static void random_operators_are_never_folded(void **state)
 {
     ot_model *model = read_prepared("<ir_version: 8, opset_import: [\"\" : 17]>"
@@ -104,6 +120,7 @@ int main(void)
         cmocka_unit_test(values_above_the_limit_are_left_as_nodes),
         cmocka_unit_test(the_shape_of_a_static_value_is_a_constant),
         cmocka_unit_test(the_shape_of_a_dynamic_value_is_not),
+        cmocka_unit_test(data_whose_type_alone_is_read_stops_nothing),
         cmocka_unit_test(random_operators_are_never_folded),
     };
 
