@@ -32,6 +32,7 @@ void ot__isa_limit(ot__isa isa);
     X(moves)                                                                                       \
     X(norms)                                                                                       \
     X(pools)                                                                                       \
+    X(reducers)                                                                                    \
     X(rows)                                                                                        \
     X(tiles)                                                                                       \
     X(updates)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__F16C__)
+#if defined(__F16C__) || defined(__AVX512F__)
 #include <immintrin.h>
 #endif
 
@@ -73,6 +73,21 @@ OT_SIMD_INLINE ot__vector ot__vector_max(ot__vector a, ot__vector b)
     const ot__vector_bits greater = (ot__vector_bits)(a > b);
 
     return (ot__vector)(((ot__vector_bits)a & greater) | ((ot__vector_bits)b & ~greater));
+}
+
+// Half a register of floats, and a register of doubles.
+typedef float ot__vector_half
+    __attribute__((vector_size(2 * OT_VECTOR_LANES), aligned(4), may_alias));
+typedef double ot__vector_wide
+    __attribute__((vector_size(4 * OT_VECTOR_LANES), aligned(8), may_alias));
+
+OT_SIMD_INLINE ot__vector_wide ot__vector_widen(const float *x)
+{
+#if OT_ISA_LEVEL == 2 // which GCC does in two halves
+    return (ot__vector_wide)_mm512_cvtps_pd(_mm256_loadu_ps(x));
+#else
+    return __builtin_convertvector(*(const ot__vector_half *)(const void *)x, ot__vector_wide);
+#endif
 }
 
 // A register of f16 to f32 and back where the processor does it: as ot__f32_to_f16() and its like,

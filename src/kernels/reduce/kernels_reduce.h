@@ -34,6 +34,19 @@ typedef struct ot__reduction {
 } ot__reduction;
 void ot__reduction_init(ot__reduction *r, const ot_shape *x, const bool *is_reduced);
 
+// Offset in x of combination number `i` of the first n axes.
+static inline int64_t ot__reduction_offset(int64_t i, const int64_t *dim, const int64_t *stride,
+                                           int n)
+{
+    int64_t at = 0;
+
+    for (int k = n - 1; k > 0; k--) {
+        at += i % dim[k] * stride[k];
+        i /= dim[k];
+    }
+    return n > 0 ? at + i * stride[0] : 0;
+}
+
 // ot__ref_<symbol>_<type>, and for which types. Sums of f32 are kept in f64; an order that does not
 // depend on the number of threads.
 #define OT_REDUCTIONS(X)                                                                           \
@@ -57,6 +70,17 @@ OT_REDUCTIONS(OT_DECLARE)
 #undef OT_DECLARE
 #undef OT_DECLARE_NARROW
 #undef OT_DECLARE_TYPE
+
+// ---- simd_reduce.c: the same of f32 ----
+
+// One table per instruction set. Sums and products are kept in f64, exponentials are those of f32.
+typedef struct ot__reducers {
+#define OT_MEMBER(symbol, types) void (*symbol)(float *y, const float *x, const ot__reduction *r);
+    OT_REDUCTIONS(OT_MEMBER)
+#undef OT_MEMBER
+    int64_t row, columns, steps; // worked on at once: neighbours of a row; columns, and so many
+                                 // elements of each
+} ot__reducers;
 
 // ---- ref_argmax.c ----
 

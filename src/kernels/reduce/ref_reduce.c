@@ -82,18 +82,6 @@ typedef struct reduce_job {
     void (*widen)(float *y, const uint16_t *x, int64_t n); // of f16 and bf16
 } reduce_job;
 
-// Offset in x of combination number `i` of the first n axes.
-static int64_t reduction_offset(int64_t i, const int64_t *dim, const int64_t *stride, int n)
-{
-    int64_t at = 0;
-
-    for (int k = n - 1; k >= 0; k--) {
-        at += i % dim[k] * stride[k];
-        i /= dim[k];
-    }
-    return at;
-}
-
 // ---- sums and products ----
 
 // The sum of exponentials is exp(largest) * sum: nothing overflows.

@@ -70,11 +70,13 @@ static void OP(rows)(void *context, int64_t first, int64_t last)
     const ot__reduction *r = j->r;
 
     for (int64_t o = first; o < last; o++) {
-        const T *x = (const T *)j->x + reduction_offset(o, r->kept_dim, r->kept_stride, r->n_kept);
+        const T *x =
+            (const T *)j->x + ot__reduction_offset(o, r->kept_dim, r->kept_stride, r->n_kept);
         ACC total = START;
 
         for (int64_t s = 0; s < r->n_steps; s++) {
-            const int64_t at = reduction_offset(s, r->reduced_dim, r->reduced_stride, r->n_outer);
+            const int64_t at =
+                ot__reduction_offset(s, r->reduced_dim, r->reduced_stride, r->n_outer);
             const ACC part = OP(row_total)(j, x + at, r->row);
 
             total = JOIN(total, part);
@@ -93,14 +95,15 @@ static void OP(columns)(void *context, int64_t first, int64_t last)
         const int64_t outer = item / r->n_blocks, from = item % r->n_blocks * COLUMNS;
         const int64_t n = OT_MIN(COLUMNS, r->columns - from);
         const T *x = (const T *)j->x + from +
-                     reduction_offset(outer, r->kept_dim, r->kept_stride, r->n_kept - 1);
+                     ot__reduction_offset(outer, r->kept_dim, r->kept_stride, r->n_kept - 1);
         OUT *y = (OUT *)j->y + outer * r->columns + from;
         ACC total[COLUMNS];
 
         for (int64_t c = 0; c < n; c++)
             total[c] = START;
         for (int64_t s = 0; s < r->n_steps; s++) {
-            const T *xs = x + reduction_offset(s, r->reduced_dim, r->reduced_stride, r->n_outer);
+            const T *xs =
+                x + ot__reduction_offset(s, r->reduced_dim, r->reduced_stride, r->n_outer);
 #ifdef WIDEN
             float line[COLUMNS];
 

@@ -19,6 +19,33 @@ static void global_pool_infer(ot_infer *c)
 #define TEMPLATE "ops/pool/global_pool.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
+// ---- f32: planes are rows ----
+
+static ot_status global_prepare_simd(ot_prep *p)
+{
+    const ot_shape *x = &ot_prep_in(p, 0)->shape;
+    const ot_shape planes = OT_SHAPE(x->dim[0] * x->dim[1], ot__plane_elements(x));
+    ot__reduction *reduction = ot_prep_state(p, sizeof(*reduction));
+
+    OT_TRY(ot__made(reduction));
+    ot__reduction_init(reduction, &planes, (const bool[]){false, true});
+    return OT_OK;
+}
+
+static ot_status global_average_run_simd(const ot_run *r)
+{
+    ot__reducers_best()->reduce_mean(r->out[0]->data, r->in[0]->data, r->state);
+    return OT_OK;
+}
+
+static ot_status global_max_run_simd(const ot_run *r)
+{
+    ot__reducers_best()->reduce_max(r->out[0]->data, r->in[0]->data, r->state);
+    return OT_OK;
+}
+
+// ---- narrow types ----
+
 static ot_status global_max_prepare_narrow(ot_prep *p)
 {
     ot__pool_scratch_narrow(p);
@@ -29,6 +56,8 @@ static ot_status global_max_run_narrow(const ot_run *r)
 {
     return ot__pool_run_narrow(r, global_max_run_f32);
 }
+
+// ---- gradients ----
 
 // dX = dY / n for every element of a mean of n.
 static void global_average_rule(ot_grad *g)
@@ -50,8 +79,13 @@ static void global_max_rule(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit2(g, "Mul", mask, ot_emit2(g, "Div", dy, count)));
 }
 
-static const ot_kernel global_average_kernels[] = {OT__REF_KERNELS(NULL, global_average_run), {0}};
+static const ot_kernel global_average_kernels[] = {
+    OT__SIMD_KERNEL("T: f32", NULL, global_prepare_simd, global_average_run_simd),
+    OT__REF_KERNELS(NULL, global_average_run),
+    {0},
+};
 static const ot_kernel global_max_kernels[] = {
+    OT__SIMD_KERNEL("T: f32", NULL, global_prepare_simd, global_max_run_simd),
     OT__REF_KERNELS(NULL, global_max_run),
     OT__REF_KERNEL("T: f16 bf16", global_max_prepare_narrow, global_max_run_narrow),
     {0},

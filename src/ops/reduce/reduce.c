@@ -141,14 +141,30 @@ static ot_status read_axes(const ot_run *r, const reduce_state *state, ot__reduc
                            reduction->n_out, r->out[0]->count);
 }
 
+static ot_status settle_reduction(const ot_run *r, ot__reduction *reduction)
+{
+    const reduce_state *state = r->state;
+
+    *reduction = state->reduction;
+    return state->is_ready ? OT_OK : read_axes(r, state, reduction);
+}
+
 static ot_status reduce_run(const ot_run *r,
                             void (*reduce)(void *y, const void *x, const ot__reduction *r))
 {
-    const reduce_state *state = r->state;
-    ot__reduction reduction = state->reduction;
+    ot__reduction reduction;
 
-    if (!state->is_ready)
-        OT_TRY(read_axes(r, state, &reduction));
+    OT_TRY(settle_reduction(r, &reduction));
+    reduce(r->out[0]->data, r->in[0]->data, &reduction);
+    return OT_OK;
+}
+
+static ot_status reduce_run_simd(const ot_run *r,
+                                 void (*reduce)(float *y, const float *x, const ot__reduction *r))
+{
+    ot__reduction reduction;
+
+    OT_TRY(settle_reduction(r, &reduction));
     reduce(r->out[0]->data, r->in[0]->data, &reduction);
     return OT_OK;
 }
@@ -180,9 +196,15 @@ static bool reduces_narrow(const ot_prep *p)
      .run = symbol##_run_##type},
 #define NAME(symbol, type) " " #type
 #define KERNELS(symbol, types)                                                                     \
+    static ot_status symbol##_run_simd(const ot_run *r)                                            \
+    {                                                                                              \
+        return reduce_run_simd(r, ot__reducers_best()->symbol);                                    \
+    }                                                                                              \
     OT_REDUCE_##types(RUN, symbol)                                                                 \
         OT_REDUCE_NARROW_##types(NARROW_RUN, symbol) static const ot_kernel symbol##_kernels[] = { \
-            OT_REDUCE_NARROW_##types(NARROW_KERNEL, symbol) OT_REDUCE_##types(KERNEL, symbol){0}}; \
+            OT_REDUCE_NARROW_##types(NARROW_KERNEL, symbol)                                        \
+                OT__SIMD_KERNEL("T: f32", NULL, reduce_prepare, symbol##_run_simd),                \
+            OT_REDUCE_##types(KERNEL, symbol){0}};                                                 \
     static const char symbol##_types[] = "T:" OT_REDUCE_##types(NAME, symbol);
 OT_REDUCTIONS(KERNELS)
 
