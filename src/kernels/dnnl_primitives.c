@@ -188,6 +188,13 @@ static void note_name(ot__dnnl_primitives *p, const_dnnl_primitive_desc_t pd)
     snprintf(p->names + length, sizeof p->names - length, "%s%s", length > 0 ? " and " : "", name);
 }
 
+void ot__dnnl_note(ot__dnnl_primitives *p, const char *text)
+{
+    const size_t length = strlen(p->names);
+
+    snprintf(p->names + length, sizeof p->names - length, "%s", text);
+}
+
 const char *ot__dnnl_names(const ot__dnnl_primitives *p)
 {
     return p->names;
@@ -241,8 +248,9 @@ dnnl_status_t ot__dnnl_add_sum(ot__dnnl_primitives *p, ot__dnnl_place from, int6
 }
 
 dnnl_status_t ot__dnnl_reorder(ot__dnnl_primitives *p, ot__md from, ot__dnnl_place from_place,
-                               ot__md to, ot__dnnl_place to_place)
+                               ot__md to, ot__dnnl_place to_place, int64_t n_chunks)
 {
+    const int n_threads = ot__parallel_max();
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
     dnnl_engine_t engine;
@@ -250,9 +258,12 @@ dnnl_status_t ot__dnnl_reorder(ot__dnnl_primitives *p, ot__md from, ot__dnnl_pla
 
     OT__DNNL_TRY(ot__dnnl_engine(&engine));
     OT__DNNL_TRY(ot__dnnl_attr(false, &attr));
+    if (n_chunks > 0)
+        ot__parallel_set(1);
     st = dnnl_reorder_primitive_desc_create(&pd, from, engine, to, engine, attr);
+    ot__parallel_set(n_threads);
     if (st == dnnl_success) {
-        st = ot__dnnl_add(p, pd);
+        st = n_chunks > 0 ? ot__dnnl_add_chunks(p, pd, n_chunks) : ot__dnnl_add(p, pd);
         dnnl_primitive_desc_destroy(pd);
     }
     dnnl_primitive_attr_destroy(attr);
@@ -269,7 +280,7 @@ dnnl_status_t ot__dnnl_packed(ot__dnnl_primitives *p, ot__md have, ot__md want,
     if (dnnl_memory_desc_equal(have, want))
         return dnnl_success;
     *place = ot__dnnl_scratch(p, dnnl_memory_desc_get_size(want));
-    return ot__dnnl_reorder(p, have, from, want, *place);
+    return ot__dnnl_reorder(p, have, from, want, *place, 0);
 }
 
 dnnl_data_type_t ot__dnnl_type(ot_dtype dtype)

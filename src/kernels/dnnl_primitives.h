@@ -7,7 +7,7 @@
 #include "kernels/dnnl_compat.h"
 #include "kernels/kernels.h"
 
-enum { OT__DNNL_MAX_ARGS = 6, OT__DNNL_MAX_STEPS = 8, OT__DNNL_NAMES = 96 };
+enum { OT__DNNL_MAX_ARGS = 6, OT__DNNL_MAX_STEPS = 12, OT__DNNL_NAMES = 256 };
 
 // Where an argument lies: in slot i of the pointers given to a run, or in the scratch memory.
 typedef struct ot__dnnl_place {
@@ -35,7 +35,7 @@ struct ot__dnnl_primitives {
     ot__dnnl_step step[OT__DNNL_MAX_STEPS];
     int n_steps;
     size_t scratch_used, scratch_bytes;
-    char names[OT__DNNL_NAMES]; // of the implementations, without copies
+    char names[OT__DNNL_NAMES]; // of the implementations, without copies, and notes
 };
 
 // The instruction sets that oneDNN uses, of dnnl_cpu_isa_t: those of the processor that OT_ISA
@@ -53,6 +53,7 @@ dnnl_status_t ot__dnnl_add(ot__dnnl_primitives *p, const_dnnl_primitive_desc_t p
 // Which chunks there are says the problem alone, so the number of threads changes no bit.
 dnnl_status_t ot__dnnl_add_chunks(ot__dnnl_primitives *p, const_dnnl_primitive_desc_t pd,
                                   int64_t n_chunks);
+void ot__dnnl_note(ot__dnnl_primitives *p, const char *text); // behind the names
 // What n_chunks chunks of a step have left at `from`, added in their order; `to` may be the first.
 dnnl_status_t ot__dnnl_add_sum(ot__dnnl_primitives *p, ot__dnnl_place from, int64_t n_chunks,
                                size_t n_bytes, ot__dnnl_place to);
@@ -60,9 +61,9 @@ dnnl_status_t ot__dnnl_add_sum(ot__dnnl_primitives *p, ot__dnnl_place from, int6
 ot__dnnl_place ot__dnnl_scratch_chunks(ot__dnnl_primitives *p, size_t n_bytes, int64_t n_chunks);
 ot__dnnl_place ot__dnnl_scratch_threads(ot__dnnl_primitives *p, size_t n_bytes);
 dnnl_status_t ot__dnnl_arg(ot__dnnl_primitives *p, int arg, ot__md md, ot__dnnl_place place);
-// Append a copy from one description to another.
+// Append a copy from one description to another, of n_chunks chunks or, where that is 0, at once.
 dnnl_status_t ot__dnnl_reorder(ot__dnnl_primitives *p, ot__md from, ot__dnnl_place from_place,
-                               ot__md to, ot__dnnl_place to_place);
+                               ot__md to, ot__dnnl_place to_place, int64_t n_chunks);
 // What lies at *place as `have`, brought to `want` in scratch unless they are equal.
 dnnl_status_t ot__dnnl_packed(ot__dnnl_primitives *p, ot__md have, ot__md want,
                               ot__dnnl_place *place);

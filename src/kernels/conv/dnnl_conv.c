@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/dnnl_primitives.h"
 
+#include <string.h>
+
 enum { SPATIAL = 2, MAX_SPATIAL = 3, TYPICAL_BATCH = 16 };
 // Chunks of a batch, and how many times the images the sums of all chunks may be, beyond the least.
 enum { CHUNKS_MIN = 4, CHUNKS_MAX = 16, SUM_SHARE = 2 };
-
-// ---- layouts ----
+// Input channels up to which their gradient is a product over row-major images: code for blocks
+// spends a whole block on them.
+enum { FEW_CHANNELS = 4 };
 
 // Channels that stand together in oneDNN's fastest kernels here; 1: it has none with blocks.
 static int channel_block(void)
@@ -22,41 +25,17 @@ static int channel_block(void)
 #endif
 }
 
-// Channels per group that are whole blocks, or depthwise with groups in whole blocks.
-static bool is_blocked(const ot__dnnl_conv *c, int64_t channels, int block)
-{
-    if (c->groups > 1 && c->w->dim[1] == 1 && c->w->dim[0] == c->groups)
-        return c->groups % block == 0;
-    return channels / c->groups % block == 0;
-}
-
-void ot__dnnl_conv_layouts(const ot__dnnl_conv *c, const ot_layout **x_layout,
-                           const ot_layout **y_layout)
-{
-    const int block = channel_block(), ndim = c->x->ndim;
-    const bool few = c->groups == 1 && (c->x->dim[1] == 1 || c->x->dim[1] == 3);
-
-    *x_layout = *y_layout = NULL;
-    if (block == 1)
-        return;
-    *x_layout = *y_layout = ot__layout_channels_last(ndim);
-    if (!is_blocked(c, c->y->dim[1], block) || (!few && !is_blocked(c, c->x->dim[1], block)))
-        return;
-    // The kernels for the first layer of image models read colours row-major.
-    *x_layout = few ? NULL : ot__layout_blocked(ndim, block);
-    *y_layout = ot__layout_blocked(ndim, block);
-}
-
 // ---- descriptions ----
 
 // Everything that the primitives of one problem are made from.
 typedef struct conv_parts {
     dnnl_memory_desc_t x, y, b, w_any, w; // w: in the layout it comes in
+    dnnl_memory_desc_t x_given, y_given;  // as they come; x and y: as the primitive has them
     dnnl_memory_desc_t db, dw_any, dw;    // f32
     dnnl_dims_t strides, dilations, pads, pads_end;
     dnnl_engine_t engine;
     dnnl_primitive_attr_t attr, plain_attr;
-    dnnl_primitive_desc_t forward;
+    dnnl_primitive_desc_t forward, backward; // backward: NULL for the forward direction
     int64_t n_chunks; // of whole images, x and y being those of one; 0: all at once
     bool has_bias, wants_dw, wants_db;
 } conv_parts;
@@ -75,23 +54,6 @@ bool ot__dnnl_can_conv(const ot__dnnl_conv *c)
         if (c->pads[k] > INT32_MAX || c->strides[k] > INT32_MAX || c->dilations[k] > INT32_MAX)
             return false;
     return true;
-}
-
-// Sums of gradients of weights with one element a channel, over images that are read in steps, are
-// wrong where several threads of AVX2 share channels that fill no blocks (oneDNN 2.6.3).
-bool ot__dnnl_can_conv_grad(const ot__dnnl_conv *c)
-{
-    const int block = channel_block();
-    bool is_stepped = false;
-
-    for (int k = SPATIAL; k < c->x->ndim; k++) {
-        if (c->w->dim[k] != 1)
-            return ot__dnnl_can_conv(c);
-        is_stepped = is_stepped || c->strides[k - SPATIAL] > 1;
-    }
-    return ot__dnnl_can_conv(c) &&
-           (!is_stepped || block != 8 ||
-            (is_blocked(c, c->x->dim[1], block) && is_blocked(c, c->y->dim[1], block)));
 }
 
 static void describe_window(const ot__dnnl_conv *c, conv_parts *p)
@@ -139,22 +101,28 @@ static dnnl_status_t describe_primitive(const conv_parts *p, const ot__dnnl_conv
     return st;
 }
 
-// n_chunks 0: the whole problem at once.
-static dnnl_status_t describe_conv(const ot__dnnl_conv *c, int64_t n_chunks, conv_parts *p)
+// Layouts in which a primitive has the images.
+typedef struct way {
+    const ot_layout *x, *y;
+} way;
+
+// p->n_chunks 0: the whole problem at once.
+static dnnl_status_t describe_conv(const ot__dnnl_conv *c, const way *images, conv_parts *p)
 {
     const ot_shape bias = OT_SHAPE(c->y->dim[1]);
     ot_shape x = *c->x, y = *c->y;
     ot__dnnl_convolution forward;
 
-    p->n_chunks = n_chunks;
-    if (n_chunks > 0)
-        x.dim[0] = y.dim[0] = c->x->dim[0] / n_chunks;
+    if (p->n_chunks > 0)
+        x.dim[0] = y.dim[0] = c->x->dim[0] / p->n_chunks;
 
     OT__DNNL_TRY(ot__dnnl_engine(&p->engine));
     OT__DNNL_TRY(ot__dnnl_attr(c->relu, &p->attr));
     OT__DNNL_TRY(ot__dnnl_attr(false, &p->plain_attr));
-    OT__DNNL_TRY(ot__dnnl_md(&p->x, c->type, &x, c->x_layout));
-    OT__DNNL_TRY(ot__dnnl_md(&p->y, c->type, &y, c->y_layout));
+    OT__DNNL_TRY(ot__dnnl_md(&p->x, c->type, &x, images->x));
+    OT__DNNL_TRY(ot__dnnl_md(&p->y, c->type, &y, images->y));
+    OT__DNNL_TRY(ot__dnnl_md(&p->x_given, c->type, &x, c->x_layout));
+    OT__DNNL_TRY(ot__dnnl_md(&p->y_given, c->type, &y, c->y_layout));
     OT__DNNL_TRY(ot__dnnl_md(&p->b, c->bias_type, &bias, NULL));
     OT__DNNL_TRY(ot__dnnl_md(&p->db, OT_F32, &bias, NULL));
     OT__DNNL_TRY(ot__dnnl_weights_md(&p->w, c->type, c->w, c->groups, c->w_layout));
@@ -166,19 +134,173 @@ static dnnl_status_t describe_conv(const ot__dnnl_conv *c, int64_t n_chunks, con
     return describe_primitive(p, &forward, p->attr, &p->forward);
 }
 
+static dnnl_status_t describe_direction(const ot__dnnl_conv *c, const way *images,
+                                        ot__dnnl_direction direction, conv_parts *p)
+{
+    ot__dnnl_convolution problem;
+
+    OT__DNNL_TRY(describe_conv(c, images, p));
+    if (direction == OT__DNNL_FORWARD)
+        return dnnl_success;
+    problem = convolution_of(p, direction, direction == OT__DNNL_BACKWARD_WEIGHTS && p->wants_db);
+    return describe_primitive(p, &problem, p->plain_attr, &p->backward);
+}
+
 static void forget(conv_parts *p)
 {
+    dnnl_primitive_desc_destroy(p->backward);
     dnnl_primitive_desc_destroy(p->forward);
     dnnl_primitive_attr_destroy(p->attr);
     dnnl_primitive_attr_destroy(p->plain_attr);
     ot__md_release(&p->x);
     ot__md_release(&p->y);
+    ot__md_release(&p->x_given);
+    ot__md_release(&p->y_given);
     ot__md_release(&p->b);
     ot__md_release(&p->db);
     ot__md_release(&p->w_any);
     ot__md_release(&p->w);
     ot__md_release(&p->dw_any);
     ot__md_release(&p->dw);
+}
+
+// ---- problems that oneDNN has fast code for ----
+
+// A problem over two axes that has the same elements at the same places.
+typedef struct raised {
+    ot__dnnl_conv c;
+    ot_shape x, w, y;
+    int64_t strides[2], dilations[2], pads[2];
+} raised;
+
+static bool is_depthwise(const ot__dnnl_conv *c)
+{
+    return c->groups > 1 && c->w->dim[1] == 1 && c->w->dim[0] == c->groups;
+}
+
+// Of one channel a group it has fast code over two axes only.
+static bool is_raised(const ot__dnnl_conv *c)
+{
+    return c->x->ndim == SPATIAL + 1 && is_depthwise(c);
+}
+
+static ot_shape with_axis(const ot_shape *shape)
+{
+    return OT_SHAPE(shape->dim[0], shape->dim[1], 1, shape->dim[2]);
+}
+
+static const ot_layout *layout_with_axis(const ot_layout *layout)
+{
+    if (layout == NULL)
+        return NULL;
+    return ot__layout_is_channels_last(layout)
+               ? ot__layout_channels_last(SPATIAL + 2)
+               : ot__layout_blocked(SPATIAL + 2, ot__layout_channel_block(layout));
+}
+
+// `c`, or where that is faster the same over two axes, kept by `r`.
+static const ot__dnnl_conv *raise_axes(const ot__dnnl_conv *c, raised *r)
+{
+    if (!is_raised(c))
+        return c;
+    *r = (raised){.c = *c,
+                  .x = with_axis(c->x),
+                  .w = with_axis(c->w),
+                  .y = with_axis(c->y),
+                  .strides = {1, c->strides[0]},
+                  .dilations = {1, c->dilations[0]},
+                  .pads = {0, c->pads[0]}};
+    r->c.x = &r->x;
+    r->c.w = &r->w;
+    r->c.y = &r->y;
+    r->c.x_layout = layout_with_axis(c->x_layout);
+    r->c.y_layout = layout_with_axis(c->y_layout);
+    r->c.strides = r->strides;
+    r->c.dilations = r->dilations;
+    r->c.pads = r->pads;
+    return &r->c;
+}
+
+// What oneDNN calls "ref:any" computes element by element, hundreds of times slower.
+static bool is_reference(const conv_parts *p)
+{
+    const_dnnl_primitive_desc_t pd = p->backward != NULL ? p->backward : p->forward;
+    const char *name = NULL;
+
+    return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name) ==
+               dnnl_success &&
+           name != NULL && strncmp(name, "ref", 3) == 0;
+}
+
+// Whether it has more than reference code for the forward direction in these layouts; the same for
+// any number of threads.
+static bool has_forward(const ot__dnnl_conv *given, const ot_layout *x, const ot_layout *y)
+{
+    const int n_threads = ot__parallel_max();
+    conv_parts p = {.attr = NULL};
+    ot__dnnl_conv c = *given;
+    const ot__dnnl_conv *problem;
+    raised r;
+    bool has;
+
+    c.x_layout = x;
+    c.y_layout = y;
+    c.w_layout = NULL;
+    problem = raise_axes(&c, &r);
+    ot__forks_hold();
+    ot__parallel_set(1);
+    has =
+        describe_conv(problem, &(way){problem->x_layout, problem->y_layout}, &p) == dnnl_success &&
+        !is_reference(&p);
+    ot__parallel_set(n_threads);
+    forget(&p);
+    ot__forks_release();
+    return has;
+}
+
+// ---- layouts ----
+
+// Channels per group that are whole blocks, or depthwise with groups in whole blocks.
+static bool is_blocked(const ot__dnnl_conv *c, int64_t channels, int block)
+{
+    return is_depthwise(c) ? c->groups % block == 0 : channels / c->groups % block == 0;
+}
+
+void ot__dnnl_conv_layouts(const ot__dnnl_conv *c, const ot_layout **x_layout,
+                           const ot_layout **y_layout)
+{
+    const int block = channel_block(), ndim = c->x->ndim;
+    const bool few = c->groups == 1 && (c->x->dim[1] == 1 || c->x->dim[1] == 3);
+    const ot_layout *blocked = block > 1 ? ot__layout_blocked(ndim, block) : NULL;
+    // The kernels for the first layer of image models read colours row-major.
+    const ot_layout *x = few ? NULL : blocked;
+
+    *x_layout = *y_layout = NULL;
+    if (block == 1)
+        return;
+    *x_layout = *y_layout = ot__layout_channels_last(ndim);
+    if (is_blocked(c, c->y->dim[1], block) && (few || is_blocked(c, c->x->dim[1], block)) &&
+        has_forward(c, x, blocked)) {
+        *x_layout = x;
+        *y_layout = blocked;
+    }
+}
+
+// Sums of gradients of weights with one element a channel, over images that are read in steps, are
+// wrong where several threads of AVX2 share channels that fill no blocks (oneDNN 2.6.3).
+bool ot__dnnl_can_conv_grad(const ot__dnnl_conv *c)
+{
+    const int block = channel_block();
+    bool is_stepped = false;
+
+    for (int k = SPATIAL; k < c->x->ndim; k++) {
+        if (c->w->dim[k] != 1)
+            return ot__dnnl_can_conv(c);
+        is_stepped = is_stepped || c->strides[k - SPATIAL] > 1;
+    }
+    return ot__dnnl_can_conv(c) &&
+           (!is_stepped || block != 8 ||
+            (is_blocked(c, c->x->dim[1], block) && is_blocked(c, c->y->dim[1], block)));
 }
 
 // ---- chunks ----
@@ -228,53 +350,72 @@ static dnnl_status_t add_conv(ot__dnnl_primitives *out, const conv_parts *p,
     return p->n_chunks > 0 ? ot__dnnl_add_chunks(out, pd, p->n_chunks) : ot__dnnl_add(out, pd);
 }
 
-// Images of `md`, in a slot.
-static dnnl_status_t add_images(ot__dnnl_primitives *out, int arg, const dnnl_memory_desc_t *md,
-                                int slot)
+// Images between a slot, where they are as `given`, and a primitive that has them as `md`.
+typedef struct images {
+    ot__md given, md;
+    ot__dnnl_place slot, place; // place: the slot, or scratch where the layouts differ
+    bool is_copied;
+} images;
+
+static images images_of(ot__dnnl_primitives *out, const conv_parts *p,
+                        const dnnl_memory_desc_t *given, const dnnl_memory_desc_t *md, int slot)
 {
     const size_t n_bytes = dnnl_memory_desc_get_size(ot__md_of(md));
+    images i = {.given = ot__md_of(given), .md = ot__md_of(md)};
 
-    return ot__dnnl_arg(out, arg, ot__md_of(md), OT__DNNL_SLOT_CHUNKS(slot, n_bytes));
+    i.slot = OT__DNNL_SLOT_CHUNKS(slot, dnnl_memory_desc_get_size(i.given));
+    i.is_copied = dnnl_memory_desc_equal(i.given, i.md) == 0;
+    i.place = !i.is_copied      ? i.slot
+              : p->n_chunks > 0 ? ot__dnnl_scratch_chunks(out, n_bytes, p->n_chunks)
+                                : ot__dnnl_scratch(out, n_bytes);
+    return i;
+}
+
+static dnnl_status_t read_images(ot__dnnl_primitives *out, const conv_parts *p, const images *i)
+{
+    return i->is_copied ? ot__dnnl_reorder(out, i->given, i->slot, i->md, i->place, p->n_chunks)
+                        : dnnl_success;
+}
+
+static dnnl_status_t write_images(ot__dnnl_primitives *out, const conv_parts *p, const images *i)
+{
+    return i->is_copied ? ot__dnnl_reorder(out, i->md, i->place, i->given, i->slot, p->n_chunks)
+                        : dnnl_success;
 }
 
 static dnnl_status_t add_forward(ot__dnnl_primitives *out, const conv_parts *p)
 {
     const ot__md w = dnnl_primitive_desc_query_md(p->forward, dnnl_query_weights_md, 0);
+    const images x = images_of(out, p, &p->x_given, &p->x, OT__DNNL_CONV_X),
+                 y = images_of(out, p, &p->y_given, &p->y, OT__DNNL_CONV_Y);
     ot__dnnl_place w_place = OT__DNNL_SLOT(OT__DNNL_CONV_W);
 
     OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&p->w), w, &w_place));
+    OT__DNNL_TRY(read_images(out, p, &x));
     OT__DNNL_TRY(add_conv(out, p, p->forward));
-    OT__DNNL_TRY(add_images(out, DNNL_ARG_SRC, &p->x, OT__DNNL_CONV_X));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_SRC, x.md, x.place));
     OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_WEIGHTS, w, w_place));
     if (p->has_bias)
         OT__DNNL_TRY(
             ot__dnnl_arg(out, DNNL_ARG_BIAS, ot__md_of(&p->b), OT__DNNL_SLOT(OT__DNNL_CONV_B)));
-    return add_images(out, DNNL_ARG_DST, &p->y, OT__DNNL_CONV_Y);
-}
-
-static dnnl_status_t add_dx_primitive(ot__dnnl_primitives *out, const conv_parts *p,
-                                      dnnl_primitive_desc_t pd)
-{
-    const ot__md w = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
-    ot__dnnl_place w_place = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_W);
-
-    OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&p->w), w, &w_place));
-    OT__DNNL_TRY(add_conv(out, p, pd));
-    OT__DNNL_TRY(add_images(out, DNNL_ARG_DIFF_DST, &p->y, OT__DNNL_CONV_GRAD_DY));
-    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_WEIGHTS, w, w_place));
-    return add_images(out, DNNL_ARG_DIFF_SRC, &p->x, OT__DNNL_CONV_GRAD_DX);
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DST, y.md, y.place));
+    return write_images(out, p, &y);
 }
 
 static dnnl_status_t add_dx(ot__dnnl_primitives *out, const conv_parts *p)
 {
-    const ot__dnnl_convolution problem = convolution_of(p, OT__DNNL_BACKWARD_DATA, false);
-    dnnl_primitive_desc_t pd = NULL;
-    dnnl_status_t st;
+    const ot__md w = dnnl_primitive_desc_query_md(p->backward, dnnl_query_weights_md, 0);
+    const images dy = images_of(out, p, &p->y_given, &p->y, OT__DNNL_CONV_GRAD_DY),
+                 dx = images_of(out, p, &p->x_given, &p->x, OT__DNNL_CONV_GRAD_DX);
+    ot__dnnl_place w_place = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_W);
 
-    OT__DNNL_TRY(describe_primitive(p, &problem, p->plain_attr, &pd));
-    st = add_dx_primitive(out, p, pd);
-    dnnl_primitive_desc_destroy(pd);
-    return st;
+    OT__DNNL_TRY(ot__dnnl_packed(out, ot__md_of(&p->w), w, &w_place));
+    OT__DNNL_TRY(read_images(out, p, &dy));
+    OT__DNNL_TRY(add_conv(out, p, p->backward));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_DST, dy.md, dy.place));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_WEIGHTS, w, w_place));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_SRC, dx.md, dx.place));
+    return write_images(out, p, &dx);
 }
 
 // Where a primitive leaves a gradient of weights, and whether that is where it is wanted.
@@ -294,21 +435,24 @@ static dnnl_status_t add_sums(ot__dnnl_primitives *out, const conv_parts *p, ot_
 }
 
 // dw is made where it is wanted when the primitive writes the layout that w has, else in scratch.
-static dnnl_status_t add_dw_primitive(ot__dnnl_primitives *out, const conv_parts *p,
-                                      dnnl_primitive_desc_t pd)
+static dnnl_status_t add_dw(ot__dnnl_primitives *out, const conv_parts *p)
 {
-    const ot__md dw = dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0);
+    const ot__md dw = dnnl_primitive_desc_query_md(p->backward, dnnl_query_diff_weights_md, 0);
     const ot__md w = ot__md_of(&p->dw), b = ot__md_of(&p->db);
     const size_t dw_bytes = dnnl_memory_desc_get_size(dw), db_bytes = dnnl_memory_desc_get_size(b);
     const bool is_final = p->wants_dw && dnnl_memory_desc_equal(dw, w) != 0;
     const ot__dnnl_place dw_slot = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DW),
                          db_slot = OT__DNNL_SLOT(OT__DNNL_CONV_GRAD_DB);
+    const images x = images_of(out, p, &p->x_given, &p->x, OT__DNNL_CONV_GRAD_X),
+                 dy = images_of(out, p, &p->y_given, &p->y, OT__DNNL_CONV_GRAD_DY);
     const ot__dnnl_place at = place_of_sums(out, p, dw_bytes, OT__DNNL_CONV_GRAD_DW, is_final);
     ot__dnnl_place db_at = db_slot;
 
-    OT__DNNL_TRY(add_conv(out, p, pd));
-    OT__DNNL_TRY(add_images(out, DNNL_ARG_SRC, &p->x, OT__DNNL_CONV_GRAD_X));
-    OT__DNNL_TRY(add_images(out, DNNL_ARG_DIFF_DST, &p->y, OT__DNNL_CONV_GRAD_DY));
+    OT__DNNL_TRY(read_images(out, p, &x));
+    OT__DNNL_TRY(read_images(out, p, &dy));
+    OT__DNNL_TRY(add_conv(out, p, p->backward));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_SRC, x.md, x.place));
+    OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_DST, dy.md, dy.place));
     OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_DIFF_WEIGHTS, dw, at));
     if (p->wants_db) {
         db_at = place_of_sums(out, p, db_bytes, OT__DNNL_CONV_GRAD_DB, true);
@@ -318,32 +462,71 @@ static dnnl_status_t add_dw_primitive(ot__dnnl_primitives *out, const conv_parts
     if (!p->wants_dw)
         return dnnl_success;
     OT__DNNL_TRY(add_sums(out, p, at, dw_bytes, is_final ? dw_slot : at));
-    return is_final ? dnnl_success : ot__dnnl_reorder(out, dw, at, w, dw_slot);
+    return is_final ? dnnl_success : ot__dnnl_reorder(out, dw, at, w, dw_slot, 0);
 }
 
-static dnnl_status_t add_dw(ot__dnnl_primitives *out, const conv_parts *p)
+// ---- ways ----
+
+static bool has_few_channels(const ot__dnnl_conv *c)
 {
-    const ot__dnnl_convolution problem = convolution_of(p, OT__DNNL_BACKWARD_WEIGHTS, p->wants_db);
-    dnnl_primitive_desc_t pd = NULL;
-    dnnl_status_t st;
-
-    OT__DNNL_TRY(describe_primitive(p, &problem, p->plain_attr, &pd));
-    st = add_dw_primitive(out, p, pd);
-    dnnl_primitive_desc_destroy(pd);
-    return st;
+    return c->groups == 1 && c->x->dim[1] <= FEW_CHANNELS;
 }
 
-// What `add` makes of a convolution that is described as `p` wants it.
-static dnnl_status_t build_conv(ot__dnnl_primitives *out, const ot__dnnl_conv *c, conv_parts p,
+// The layouts to try, the best first. Copies cost little beside what reference code does.
+enum { N_WAYS = 3 };
+static void list_ways(const ot__dnnl_conv *c, ot__dnnl_direction direction, way ways[N_WAYS])
+{
+    const way given = {c->x_layout, c->y_layout}, rows = {NULL, NULL};
+    const ot_layout *last = ot__layout_channels_last(c->x->ndim);
+    const bool few = has_few_channels(c), rows_first = few && direction == OT__DNNL_BACKWARD_DATA;
+
+    ways[0] = rows_first ? rows : given;
+    ways[1] = rows_first ? given : few ? rows : (way){last, last};
+    ways[2] = few ? (way){last, last} : rows;
+}
+
+// Why images are copied, behind the names of what was chosen.
+static void note_copies(ot__dnnl_primitives *out, const ot__dnnl_conv *c,
+                        ot__dnnl_direction direction, const way *taken)
+{
+    static const char *const results[] = {"Y", "dX", "dW"};
+    const bool by_channels =
+        has_few_channels(c) && direction == OT__DNNL_BACKWARD_DATA && taken->y == NULL;
+    char text[OT__DNNL_NAMES];
+
+    if (taken->x == c->x_layout && taken->y == c->y_layout)
+        return;
+    snprintf(text, sizeof(text), ", %s by way of %s copies (%s)", results[direction],
+             taken->y == NULL ? "row-major" : "channels-last",
+             by_channels ? "few input channels" : "else reference code");
+    ot__dnnl_note(out, text);
+}
+
+// The first way for which oneDNN has more than reference code; what comes, where there is none.
+static dnnl_status_t build_conv(ot__dnnl_primitives *out, const ot__dnnl_conv *given,
+                                conv_parts wanted, ot__dnnl_direction direction,
                                 dnnl_status_t (*add)(ot__dnnl_primitives *, const conv_parts *))
 {
-    dnnl_status_t st;
+    dnnl_status_t st = dnnl_unimplemented;
+    bool is_taken = false;
+    way ways[N_WAYS + 1];
+    raised r;
+    const ot__dnnl_conv *c = raise_axes(given, &r);
 
+    list_ways(c, direction, ways);
+    ways[N_WAYS] = (way){c->x_layout, c->y_layout};
     ot__forks_hold();
-    st = describe_conv(c, p.n_chunks, &p);
-    if (st == dnnl_success)
-        st = add(out, &p);
-    forget(&p);
+    for (int k = 0; k <= N_WAYS && !is_taken; k++) {
+        conv_parts p = wanted;
+
+        st = describe_direction(c, &ways[k], direction, &p);
+        is_taken = st == dnnl_success && (k == N_WAYS || !is_reference(&p));
+        if (is_taken) {
+            st = add(out, &p);
+            note_copies(out, c, direction, &ways[k]);
+        }
+        forget(&p);
+    }
     ot__forks_release();
     return st;
 }
@@ -363,7 +546,7 @@ ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_primitives **out
     OT_TRY(ot__made(*out));
     return finish_conv(
         build_conv(*out, c, (conv_parts){.n_chunks = chunks_of_images(c), .has_bias = c->has_bias},
-                   add_forward),
+                   OT__DNNL_FORWARD, add_forward),
         out);
 }
 
@@ -378,11 +561,12 @@ ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool 
         st = build_conv(
             *out, c,
             (conv_parts){.n_chunks = chunks_of_sums(c), .wants_dw = wants_dw, .wants_db = wants_db},
-            add_dw);
+            OT__DNNL_BACKWARD_WEIGHTS, add_dw);
         ot__dnnl_scratch_reuse(*out);
     }
     if (st == dnnl_success && wants_dx) // last: it may be in the place of x
-        st = build_conv(*out, c, (conv_parts){.n_chunks = chunks_of_images(c)}, add_dx);
+        st = build_conv(*out, c, (conv_parts){.n_chunks = chunks_of_images(c)},
+                        OT__DNNL_BACKWARD_DATA, add_dx);
     return finish_conv(st, out);
 }
 
@@ -410,12 +594,14 @@ const ot_layout *ot__dnnl_conv_weights_layout(const ot__dnnl_conv *c)
     conv_parts p = {.attr = NULL};
     const ot_layout *layout = NULL;
 
+    if (is_raised(c))
+        return NULL;
     x.dim[0] = y.dim[0] = TYPICAL_BATCH;
     typical.x = &x;
     typical.y = &y;
     typical.w_layout = NULL;
     ot__forks_hold();
-    if (describe_conv(&typical, 0, &p) == dnnl_success)
+    if (describe_conv(&typical, &(way){c->x_layout, c->y_layout}, &p) == dnnl_success)
         layout = agreed_layout(&typical, &p);
     forget(&p);
     ot__forks_release();
@@ -426,6 +612,8 @@ bool ot__dnnl_conv_accepts_weights(const ot__dnnl_conv *c)
 {
     dnnl_memory_desc_t md;
 
+    if (is_raised(c))
+        return c->w_layout == NULL;
     if (ot__dnnl_weights_md(&md, c->type, c->w, c->groups, c->w_layout) != dnnl_success)
         return false;
     ot__md_release(&md);

@@ -37,7 +37,7 @@ ot_status ot__dnnl_reorder_create(ot_dtype dtype, const ot_shape *shape, const o
         st = ot__dnnl_md(&y, dtype, shape, to);
     if (st == dnnl_success)
         st = ot__dnnl_reorder(*out, ot__md_of(&x), OT__DNNL_SLOT(0), ot__md_of(&y),
-                              OT__DNNL_SLOT(1));
+                              OT__DNNL_SLOT(1), 0);
     ot__md_release(&x);
     ot__md_release(&y);
     ot__forks_release();
