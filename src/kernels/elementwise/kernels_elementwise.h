@@ -61,12 +61,9 @@ void ot__float_rows_run(const ot__float_rows *r, void *buffer, int n_threads);
 #define OT_TILE(name) OT_TILE_FUNCTION_F32(ot__simd_##name##_f32)
 #include "kernels/elementwise/tiles.def"
 
-// f64: ot__ref_<name>_f64 by the C library (ref_elementwise.c), and those without vector code.
+// f64: ot__ref_<name>_f64 by the C library (ref_elementwise.c).
 #define OT_TILE(name) OT_TILE_FUNCTION_F64(ot__ref_##name##_f64)
-#define OT_TILE_LIBRARY(name) OT_TILE(name)
 #include "kernels/elementwise/tiles.def"
-OT_TILE_FUNCTION_F64(ot__ref_fmod_f64)
-OT_TILE_FUNCTION_F64(ot__ref_mod_f64) // sign of the divisor
 
 // ---- integers, which wrap around: ot__ref_<name>_i32 and _i64 (ref_elementwise.c) ----
 

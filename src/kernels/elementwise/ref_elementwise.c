@@ -18,6 +18,12 @@
 #define ERF erf
 #define TANH tanh
 #define POW pow
+#define POW_TAKES(a, b) true
+#define POW_LIBRARY pow
+#define FMOD fmod
+#define FMOD_TAKES(a, b) true
+#define FMOD_LIBRARY fmod
+#define CIRCLE_TAKES(x) true
 #define SQRT sqrt
 #define FLOOR floor
 #define CEIL ceil
@@ -34,31 +40,10 @@
 #define ASINH asinh
 #define ACOSH acosh
 #define ATANH atanh
-#define LIBRARY_1 TILE_1
 #include "tiles.tmpl.h"
 #undef T
 #undef FN
 #undef C
-
-void ot__ref_fmod_f64(double *y, const double *const *x, int64_t n, const float *attrs)
-{
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++)
-        y[k] = fmod(x[0][k], x[1][k]);
-}
-
-void ot__ref_mod_f64(double *y, const double *const *x, int64_t n, const float *attrs)
-{
-    (void)attrs;
-    for (int64_t k = 0; k < n; k++) {
-        const double b = x[1][k], r = fmod(x[0][k], b);
-
-        if (r == 0)
-            y[k] = copysign(0, b);
-        else
-            y[k] = (r < 0) != (b < 0) ? r + b : r;
-    }
-}
 
 #define T int32_t
 #define U uint32_t

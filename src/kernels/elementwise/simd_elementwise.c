@@ -17,12 +17,29 @@
 #define LOG1P ot__vlog1p
 #define ERF ot__verf
 #define TANH ot__vtanh
-#define POW powf
+#define SIN ot__vsin
+#define COS ot__vcos
+#define TAN ot__vtan
+#define CIRCLE_TAKES(x) (fabsf(x) <= OT_VCIRCLE_LARGEST)
+#define ASIN ot__vasin
+#define ACOS ot__vacos
+#define ATAN ot__vatan
+#define SINH ot__vsinh
+#define COSH ot__vcosh
+#define ASINH ot__vasinh
+#define ACOSH ot__vacosh
+#define ATANH ot__vatanh
+#define ROUND ot__vround
+#define POW ot__vpow
+#define POW_TAKES ot__vpow_takes
+#define POW_LIBRARY powf
+#define FMOD ot__vfmod
+#define FMOD_TAKES ot__vfmod_takes
+#define FMOD_LIBRARY fmodf
 #define SQRT sqrtf
 #define FLOOR floorf
 #define CEIL ceilf
 #define ABS fabsf
-#define LIBRARY_1(symbol, attributes, given, formula)
 #include "tiles.tmpl.h"
 
 #include "clip_mask.tmpl.h"

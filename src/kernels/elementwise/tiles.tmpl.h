@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tiles of one floating-point type T. The including file defines FN(name), the mathematics that
-// formulas of unary.def name (EXP, LOG, ...), LOG1P and POW, LINKAGE of the tiles, SIMD_LOOP to
-// stand before their loops, and LIBRARY_1, what becomes of rows without vector code. Loops are free
-// of branches so that they become vector code.
+// formulas name (EXP, LOG, ...), LOG1P and POW, where those of the C library take over
+// (CIRCLE_TAKES, POW_LIBRARY, ...), LINKAGE of the tiles, and SIMD_LOOP to stand before their
+// loops. Loops are free of branches so that they become vector code.
 
 #define C(number) ((T)(number))
 #define SIGMOID FN(sigmoid_of)
@@ -10,6 +10,7 @@
 #define SIGN FN(sign_of)
 #define MAX FN(max_of)
 #define MIN FN(min_of)
+#define TO_DIVISOR FN(to_divisor_of)
 
 INLINE T FN(sigmoid_of)(T x)
 {
@@ -41,7 +42,17 @@ INLINE T FN(min_of)(T a, T b)
     return a < b || a != a ? a : b;
 }
 
+// The remainder r of a division by b, |r| < |b|, with the sign of b.
+INLINE T FN(to_divisor_of)(T r, T b)
+{
+    const T other = r + b;
+
+    return r == 0 ? (b < 0 ? -(T)0 : (T)0) : (r < 0) != (b < 0) ? other : r;
+}
+
 // ---- rows: a loop each ----
+
+enum { BLOCK = 256 };
 
 #define UNPACKED(...) __VA_ARGS__
 #define ATTR(attr, value)                                                                          \
@@ -82,10 +93,42 @@ INLINE T FN(min_of)(T a, T b)
         }                                                                                          \
     }
 
+// Elements that are not within what `formula` takes are `beyond`. tile_y may be any operand, so a
+// block of results is complete before any of it is stored.
+#define BOUNDED_LOOP(operands, is_within, formula, beyond)                                         \
+    for (int64_t start = 0; start < n; start += BLOCK) {                                           \
+        const int64_t m = n - start < BLOCK ? n - start : BLOCK;                                   \
+        T block[BLOCK];                                                                            \
+        int n_beyond = 0;                                                                          \
+                                                                                                   \
+        SIMD_LOOP                                                                                  \
+        for (int64_t i = 0; i < m; i++) {                                                          \
+            const int64_t k = start + i;                                                           \
+            operands block[i] = formula;                                                           \
+            n_beyond += !(is_within);                                                              \
+        }                                                                                          \
+        for (int64_t i = 0; n_beyond > 0 && i < m; i++) {                                          \
+            const int64_t k = start + i;                                                           \
+            operands if (!(is_within)) block[i] = beyond;                                          \
+        }                                                                                          \
+        memcpy(tile_y + start, block, (size_t)m * sizeof(T));                                      \
+    }
+#define TILE_BOUNDED(symbol, operands, is_within, formula, beyond)                                 \
+    LINKAGE void FN(symbol)(T * tile_y, const T *const *tile_x, int64_t n, const float *attrs)     \
+    {                                                                                              \
+        const T *x0 = tile_x[0], *x1 = tile_x[1];                                                  \
+                                                                                                   \
+        (void)attrs;                                                                               \
+        (void)x1;                                                                                  \
+        BOUNDED_LOOP(operands, is_within, formula, beyond)                                         \
+    }
+
 #define TILE_1(symbol, attributes, given, formula)                                                 \
     TILE(symbol, attributes, const T x = x0[k];, given, formula)
 #define VECTOR_1 TILE_1
 #define ROUNDED_ONCE_1 TILE_1
+#define CIRCLE_1(symbol, attributes, given, formula)                                               \
+    TILE_BOUNDED(symbol, const T x = x0[k];, CIRCLE_TAKES(x), formula, (T)symbol((double)x))
 #define OT_FUNCTION(domain, name, symbol, since, age, types, code, attributes, given, y, rule,     \
                     gradient)                                                                      \
     code##_1(symbol, attributes, given, y)
@@ -96,8 +139,6 @@ INLINE T FN(min_of)(T a, T b)
     TILE_BIASED(symbol##_grad, 2, const T dy = x0[k]; const T x = x1[k];, const T dy = x0[k];      \
                 const T x = x1[k] + bias_x[k];, given, dx)
 #include "unary.def"
-
-enum { BLOCK = 256 };
 
 // y may be any operand, so a block of results is complete before any of it is stored.
 #define TILE_N(symbol, formula)                                                                    \
@@ -124,6 +165,8 @@ enum { BLOCK = 256 };
         }                                                                                          \
     }
 #define OT_BINARY_TILE(symbol, c) TILE(symbol, (), const T a = x0[k]; const T b = x1[k];, , c)
+#define OT_BOUNDED_TILE(symbol, is_within, c, beyond)                                              \
+    TILE_BOUNDED(symbol, const T a = x0[k]; const T b = x1[k];, is_within, c, beyond)
 #define OT_BINARY(name, symbol, since, age, types, code, infer, c, da, db) OT_BINARY_TILE(symbol, c)
 #define OT_VARIADIC(name, symbol, types, code, v, rule) TILE_N(symbol, v)
 #include "binary.def"
@@ -160,20 +203,21 @@ LINKAGE void FN(clip)(T *y, const T *const *x, int64_t n, const float *attrs)
     }
 }
 
-LINKAGE void FN(pow)(T *y, const T *const *x, int64_t n, const float *attrs)
+LINKAGE void FN(pow)(T *tile_y, const T *const *tile_x, int64_t n, const float *attrs)
 {
-    const T *a = x[0], *b = x[1];
-    bool all_two = true;
+    const T *x0 = tile_x[0], *x1 = tile_x[1];
+    int n_others = 0;
 
     (void)attrs;
-    for (int64_t k = 0; all_two && k < n; k++)
-        all_two = b[k] == 2;
-    if (all_two) { // by far the most frequent exponent
+    SIMD_LOOP
+    for (int64_t k = 0; k < n; k++)
+        n_others += x1[k] != 2;
+    if (n_others == 0) { // by far the most frequent exponent
         SIMD_LOOP
         for (int64_t k = 0; k < n; k++)
-            y[k] = a[k] * a[k];
+            tile_y[k] = x0[k] * x0[k];
         return;
     }
-    for (int64_t k = 0; k < n; k++)
-        y[k] = POW(a[k], b[k]);
+    BOUNDED_LOOP(const T a = x0[k]; const T b = x1[k];
+                 , POW_TAKES(a, b), POW(a, b), POW_LIBRARY(a, b))
 }

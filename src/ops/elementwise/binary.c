@@ -140,6 +140,7 @@ static const ot_port variadic_in[] = {{"data_0", "T", OT_PORT_VARIADIC}, {0}};
                                          {0}};
 
 #define OT_BINARY_TILE(symbol, c)
+#define OT_BOUNDED_TILE(symbol, is_within, c, beyond)
 #include "kernels/elementwise/binary.def"
 
 // ---- Mean: the sum, divided ----

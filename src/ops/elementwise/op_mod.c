@@ -22,10 +22,14 @@ static void mod_10_infer(ot_infer *c)
     mod_infer(c);
 }
 
-static const ot_tile mod_tile = {
-    .f64 = ot__ref_mod_f64, .i32 = ot__ref_mod_i32, .i64 = ot__ref_mod_i64};
-static const ot_tile fmod_tile = {
-    .f64 = ot__ref_fmod_f64, .i32 = ot__ref_fmod_i32, .i64 = ot__ref_fmod_i64};
+static const ot_tile mod_tile = {.f32 = ot__simd_mod_f32,
+                                 .f64 = ot__ref_mod_f64,
+                                 .i32 = ot__ref_mod_i32,
+                                 .i64 = ot__ref_mod_i64};
+static const ot_tile fmod_tile = {.f32 = ot__simd_fmod_f32,
+                                  .f64 = ot__ref_fmod_f64,
+                                  .i32 = ot__ref_fmod_i32,
+                                  .i64 = ot__ref_fmod_i64};
 
 static ot_status mod_prepare(ot_prep *p)
 {
@@ -50,6 +54,7 @@ static void mod_grad(ot_grad *g)
 static const ot_attr_spec mod_attrs[] = {OT__INT_ATTR("fmod", 0), {0}};
 #define REF(types, run) OT__REF_KERNEL(types, mod_prepare, run)
 static const ot_kernel mod_kernels[] = {
+    OT__SIMD_FLOATS_KERNEL(NULL, mod_prepare, ot__tile_run_f32),
     REF("T: f32", ot__tile_run_f32_ref),
     REF("T: f64", ot__tile_run_f64),
     REF("T: i32", ot__tile_run_divided_i32),

@@ -93,8 +93,8 @@ static const ot_port biased_gradient_in[] = {{"dY", "T", 0}, {"X", "T", 0}, {"B"
 #define TYPES_NUMBERS "T: f32 f64 i32 i64"
 #define INTEGER_TILES_FLOATS(symbol)
 #define INTEGER_TILES_NUMBERS(symbol) .i32 = ot__ref_##symbol##_i32, .i64 = ot__ref_##symbol##_i64,
-#define CODE_LIBRARY(symbol) .f64 = ot__ref_##symbol##_f64,
-#define CODE_VECTOR(symbol) CODE_LIBRARY(symbol).f32 = ot__simd_##symbol##_f32,
+#define CODE_VECTOR(symbol) .f64 = ot__ref_##symbol##_f64, .f32 = ot__simd_##symbol##_f32,
+#define CODE_CIRCLE CODE_VECTOR
 #define CODE_ROUNDED_ONCE(symbol) CODE_VECTOR(symbol).rounds_once = true,
 
 // The first attribute is opset 1's alone.

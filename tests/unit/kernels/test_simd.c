@@ -75,6 +75,86 @@ static void mathematics_stays_within_four_units_in_the_last_place(void **state)
         check_one(t->tanh, tanh, -0.7F, 0.7F, 4.0);
         check_one(t->sigmoid, sigmoid, -80.0F, 80.0F, 4.0);
         check_one(t->softplus, softplus, -80.0F, 80.0F, 4.0);
+        check_one(t->sin, sin, -400.0F, 400.0F, 2.0);
+        check_one(t->sin, sin, -4e6F, 4e6F, 2.0);
+        check_one(t->sin, sin, -1e-3F, 1e-3F, 1.0);
+        check_one(t->sin, sin, 4.1e6F, 4.3e6F, 2.0); // on both sides of what is reduced
+        check_one(t->sin, sin, -3e38F, 3e38F, 2.0);
+        check_one(t->cos, cos, -400.0F, 400.0F, 2.0);
+        check_one(t->cos, cos, -3e38F, 3e38F, 2.0);
+        check_one(t->tan, tan, -400.0F, 400.0F, 4.0);
+        check_one(t->tan, tan, -3e38F, 3e38F, 4.0);
+        check_one(t->asin, asin, -1.0F, 1.0F, 2.0);
+        check_one(t->asin, asin, 0.99F, 1.01F, 2.0);
+        check_one(t->acos, acos, -1.0F, 1.0F, 2.0);
+        check_one(t->acos, acos, 0.99F, 1.01F, 2.0);
+        check_one(t->atan, atan, -3.0F, 3.0F, 2.0);
+        check_one(t->atan, atan, -1e30F, 1e30F, 2.0);
+        check_one(t->sinh, sinh, -2.0F, 2.0F, 2.0);
+        check_one(t->sinh, sinh, -90.0F, 90.0F, 2.0);
+        check_one(t->cosh, cosh, -90.0F, 90.0F, 2.0);
+        check_one(t->asinh, asinh, -2.0F, 2.0F, 4.0);
+        check_one(t->asinh, asinh, -3e38F, 3e38F, 2.0);
+        check_one(t->acosh, acosh, 0.9F, 3.0F, 4.0);
+        check_one(t->acosh, acosh, 1.0F, 3e38F, 2.0);
+        check_one(t->atanh, atanh, -1.01F, 1.01F, 4.0);
+        check_one(t->round, nearbyint, -10.0F, 10.0F, 0.0);
+        check_one(t->round, nearbyint, -1e8F, 1e8F, 0.0);
+    }
+}
+
+// Numbers of all sizes, the special ones among them.
+static float any_float(uint32_t *state)
+{
+    static const float special[] = {0.0F, -0.0F, 1.0F,     -1.0F,     2.0F,
+                                    0.5F, -3.0F, INFINITY, -INFINITY, NAN};
+    const uint32_t choice = (*state = *state * 1664525U + 1013904223U) >> 16;
+
+    *state = *state * 1664525U + 1013904223U;
+    if (choice % 16 == 0)
+        return special[choice / 16 % (sizeof(special) / sizeof(*special))];
+    return ldexpf((float)(*state >> 8) / 8388608.0F - 1.0F, (int)(choice % 61) - 30);
+}
+
+static void check_two(tile_f32 tile, double (*exact)(double, double), double allowed)
+{
+    float *a = malloc(COUNT * sizeof(*a)), *b = malloc(COUNT * sizeof(*b)),
+          *y = malloc(COUNT * sizeof(*y));
+    const float *const xs[OT__TILE_INPUTS] = {a, b};
+    double worst = 0.0;
+    uint32_t state = 1;
+
+    for (int k = 0; k < COUNT; k++) {
+        a[k] = any_float(&state);
+        b[k] = any_float(&state);
+    }
+    tile(y, xs, COUNT, ones);
+    for (int k = 0; k < COUNT; k++)
+        worst = fmax(worst, ulps(y[k], exact((double)a[k], (double)b[k])));
+    tile(a, xs, COUNT, ones);
+    assert_memory_equal(a, y, COUNT * sizeof(*y)); // in place of an operand
+    free(a);
+    free(b);
+    free(y);
+    assert_true(worst <= allowed);
+}
+
+static double modulo(double a, double b)
+{
+    const double r = fmod(a, b);
+
+    return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
+}
+
+static void functions_of_two_are_right_for_any_numbers(void **state)
+{
+    const ot__tiles *t;
+
+    (void)state;
+    for (int i = 0; (t = ot__tiles_at(i)) != NULL; i++) {
+        check_two(t->pow, pow, 2.0);
+        check_two(t->fmod, fmod, 0.0);
+        check_two(t->mod, modulo, 0.5);
     }
 }
 
@@ -116,6 +196,26 @@ static void the_ends_of_the_range_are_exact(void **state)
         check_at(t->tanh, INFINITY, 1.0F);
         check_at(t->tanh, -INFINITY, -1.0F);
         check_at(t->tanh, NAN, NAN);
+        check_at(t->sin, INFINITY, NAN);
+        check_at(t->cos, NAN, NAN);
+        check_at(t->tan, -INFINITY, NAN);
+        check_at(t->asin, NAN, NAN);
+        check_at(t->acos, -1.0F, 3.14159274F);
+        check_at(t->acos, NAN, NAN);
+        check_at(t->atan, INFINITY, 1.57079637F);
+        check_at(t->atan, NAN, NAN);
+        check_at(t->sinh, -INFINITY, -INFINITY);
+        check_at(t->sinh, NAN, NAN);
+        check_at(t->cosh, -INFINITY, INFINITY);
+        check_at(t->cosh, NAN, NAN);
+        check_at(t->asinh, -INFINITY, -INFINITY);
+        check_at(t->asinh, NAN, NAN);
+        check_at(t->acosh, INFINITY, INFINITY);
+        check_at(t->acosh, NAN, NAN);
+        check_at(t->atanh, -1.0F, -INFINITY);
+        check_at(t->atanh, NAN, NAN);
+        check_at(t->round, INFINITY, INFINITY);
+        check_at(t->round, NAN, NAN);
         check_at(t->sigmoid, -INFINITY, 0.0F);
         check_at(t->sigmoid, INFINITY, 1.0F);
         check_at(t->softplus, INFINITY, INFINITY);
@@ -173,6 +273,7 @@ static void the_first_table_is_always_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(functions_of_two_are_right_for_any_numbers),
         cmocka_unit_test(mathematics_stays_within_four_units_in_the_last_place),
         cmocka_unit_test(the_ends_of_the_range_are_exact),
         cmocka_unit_test(denormal_numbers_have_logarithms_and_are_exponentials),
