@@ -149,8 +149,9 @@ OT_KERNEL_FLOATS(OT_DECLARE)
 
 // ---- ref_dropout.c ----
 
-// mask[i] = draw i of the key is kept with probability 1 - ratio.
+// mask[i] = draw first + i of the key is kept, with probability 1 - ratio: on all threads; on one.
 void ot__ref_dropout_mask(uint8_t *mask, int64_t count, double ratio, ot__rng_key key);
+void ot__dropout_draw(uint8_t *mask, int64_t first, int64_t count, double ratio, ot__rng_key key);
 #define OT_DECLARE(suffix, T)                                                                      \
     /* y = mask ? x * scale : 0 */                                                                 \
     void ot__ref_mask_scale_##suffix(T *y, const T *x, const uint8_t *mask, double scale,          \

@@ -19,6 +19,8 @@ typedef struct ot__attention {
     double scale, fill;
     bool is_inverted; // the mask is bool, and true where a score is replaced by `fill`
     bool is_causal, has_zero_rows;
+    double dropout_ratio;
+    const ot_node *dropout; // of the probabilities; or NULL
 } ot__attention;
 
 // What has a view: heads by the axes of their product, rows of keys and values by position.

@@ -29,6 +29,12 @@ static void set_attention(ot__builder *b, ot_node *node, const ot__attention *a)
     ot__build_float(b, node, "scale", a->scale);
     ot__build_int(b, node, "causal", a->is_causal);
     ot__build_int(b, node, "zero_rows", a->has_zero_rows);
+    if (a->dropout == NULL)
+        return;
+    ot__build_float(b, node, "dropout", a->dropout_ratio);
+    ot__build_string(b, node, "dropout_name", a->dropout->outputs[0]->name);
+    if (ot_attr_given(a->dropout, "seed"))
+        ot__build_int(b, node, "dropout_seed", ot_attr_int(a->dropout, "seed"));
 }
 
 // The mask as the operator takes it: true where a score stays.

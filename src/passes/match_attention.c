@@ -317,7 +317,24 @@ static ot_value *take_zero_rows(ot__attention_match *m, ot_value *p)
     return where->outputs[0];
 }
 
-// The forward node that reads probabilities: another shape of them, or the product with the values.
+// A Dropout of the probabilities, as they are or in another shape.
+static bool take_dropout(ot__attention_match *m, const ot_node *node)
+{
+    double training;
+
+    if (!ot__node_is(node, "", "Dropout") || m->a->dropout != NULL || node->n_inputs != 3 ||
+        node->inputs[1] == NULL || node->inputs[2] == NULL ||
+        !ot__match_number(node->inputs[1], &m->a->dropout_ratio) ||
+        !ot__match_number(node->inputs[2], &training) || training == 0.0 ||
+        m->a->dropout_ratio < 0 || m->a->dropout_ratio >= 1 ||
+        (double)(float)m->a->dropout_ratio != m->a->dropout_ratio)
+        return false;
+    m->a->dropout = node;
+    return true;
+}
+
+// The forward node that reads probabilities: another shape of them, some of them, or the product
+// with the values.
 static ot_node *reader_of_probabilities(const ot__attention_match *m, const ot_value *p,
                                         product *of_values)
 {
@@ -330,7 +347,7 @@ static ot_node *reader_of_probabilities(const ot__attention_match *m, const ot_v
         if (is_plain_product(use->node, of_values) && !of_values->is_a_transposed)
             return use->node;
         *of_values = (product){0};
-        if ((use->node->op->flags & OT_OP_VIEW) != 0)
+        if ((use->node->op->flags & OT_OP_VIEW) != 0 || ot__node_is(use->node, "", "Dropout"))
             return use->node;
     }
     return NULL;
@@ -382,7 +399,8 @@ static bool take_attention(ot__attention_match *m, ot_node *softmax)
     p = take_zero_rows(m, p);
     while (p != NULL && (node = reader_of_probabilities(m, p, &values)) != NULL &&
            values.node != node) {
-        if (!take_node(m, node) || m->n_scores++ == MAX_SCORES)
+        if ((ot__node_is(node, "", "Dropout") && !take_dropout(m, node)) || !take_node(m, node) ||
+            m->n_scores++ == MAX_SCORES)
             return false;
         p = node->outputs[0];
     }

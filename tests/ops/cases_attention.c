@@ -364,6 +364,25 @@ static const ot_op_case fused_attention_cases[] = {
      .attrs = "sizes = [1, 1, -2, 2, 2, 2], q_view = [0, 4, 4, 2, 1], k_view = [0, 4, 4, 2, 1], "
               "v_view = [0, 4, 4, 2, 1], y_view = [0, 4, 4, 2, 1], y_shape = [1, 2, 2]",
      .error = OT_ERR_INVALID},
+    {.name = "dropout",
+     .in = {"f32[2,17,32]", "f32[2,15,32]", "f32[2,15,32]"},
+     .attrs = "sizes = [2, 2, 17, 15, 16, 16], q_view = [0, 544, 16, 32, 1], k_view = [0, 480, 16, "
+              "32, 1], v_view = [0, 480, 16, 32, 1], y_view = [0, 544, 16, 32, 1], y_shape = [2, "
+              "17, 32], scale = 0.25, dropout = 0.25, dropout_name = \"p\"",
+     .out = {"f32[2,17,32]", "f32[2,2,17]"}},
+    {.name = "dropout, a seed, causal, beyond two blocks",
+     .in = {"f32[1,130,64]", "f32[1,129,64]", "f32[1,129,64]"},
+     .attrs = "sizes = [1, 1, 130, 129, 64, 64], q_view = [0, 8320, 64, 64, 1], k_view = [0, 8256, "
+              "64, 64, 1], v_view = [0, 8256, 64, 64, 1], y_view = [0, 8320, 64, 64, 1], y_shape = "
+              "[1, 130, 64], scale = 0.125, causal = 1, dropout = 0.5, dropout_seed = 3",
+     .out = {"f32[1,130,64]", "f32[1,1,130]"},
+     .flags = OT_CASE_NO_GRAD},
+    {.name = "all probabilities dropped",
+     .in = {"f32[1,2,2]", "f32[1,2,2]", "f32[1,2,2]"},
+     .attrs = "sizes = [1, 1, 2, 2, 2, 2], q_view = [0, 4, 4, 2, 1], k_view = [0, 4, 4, 2, 1], "
+              "v_view = [0, 4, 4, 2, 1], y_view = [0, 4, 4, 2, 1], y_shape = [1, 2, 2], "
+              "dropout = 1",
+     .error = OT_ERR_INVALID},
     {0},
 };
 OT_OP_TEST("ai.onnxtrain.FusedAttention", 1, fused_attention_cases)
@@ -763,6 +782,22 @@ static const ot_op_case fused_attention_grad_cases[] = {
               "gradients = [0, -1, 2]",
      .out = {"f32[1,2,2]", "f32[1,2,2]", "f32[1,2,2]"},
      .error = OT_ERR_INVALID},
+    {.name = "dropout",
+     .in = {"f32[1,70,32]", "f32[1,70,32]", "f32[1,70,32]", "f32[1,70,32]", "f32[1,70,32]",
+            "f32[1,2,70]"},
+     .attrs =
+         "sizes = [1, 2, 70, 70, 16, 16], q_view = [0, 2240, 16, 32, 1], k_view = [0, 2240, "
+         "16, 32, 1], v_view = [0, 2240, 16, 32, 1], y_view = [0, 2240, 16, 32, 1], y_shape = "
+         "[1, 70, 32], scale = 0.25, dropout = 0.1, dropout_name = \"p\", gradients = [0, 1, 2]",
+     .out = {"f32[1,70,32]", "f32[1,70,32]", "f32[1,70,32]"}},
+    {.name = "dropout, gradients of values alone",
+     .in = {"f32[1,70,32]", "f32[1,70,32]", "f32[1,70,32]", "f32[1,70,32]", "f32[1,70,32]",
+            "f32[1,2,70]"},
+     .attrs = "sizes = [1, 2, 70, 70, 16, 16], q_view = [0, 2240, 16, 32, 1], k_view = [0, 2240, "
+              "16, 32, 1], v_view = [0, 2240, 16, 32, 1], y_view = [0, 2240, 16, 32, 1], y_shape = "
+              "[1, 70, 32], scale = 0.25, dropout = 0.1, dropout_name = \"p\", gradients = "
+              "[-1, -1, 0]",
+     .out = {"f32[1,70,32]"}},
     {0},
 };
 OT_OP_TEST("ai.onnxtrain.FusedAttentionGrad", 1, fused_attention_grad_cases)

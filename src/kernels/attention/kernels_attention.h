@@ -29,6 +29,13 @@ typedef struct ot__attention {
     bool has_zero_rows; // a query whose scores are all -infinity gives 0; else it gives NaN
 } ot__attention;
 
+// Probabilities that are dropped; the others are divided by 1 - ratio. Those of (batch, heads,
+// queries, keys) are drawn in this order, again wherever they are needed.
+typedef struct ot__attention_dropout {
+    double ratio; // 0: none is
+    ot__rng_key key;
+} ot__attention_dropout;
+
 // Tensors as the views lie in them; of the gradients q's, k's and v's. A gradient that is NULL is
 // not wanted.
 typedef struct ot__attention_data {
@@ -36,6 +43,7 @@ typedef struct ot__attention_data {
     void *y, *lse; // lse (batch, heads, queries) is log(sum(exp(score))), NULL in forward: not kept
     const void *dy;
     void *dq, *dk, *dv;
+    ot__attention_dropout dropout;
 } ot__attention_data;
 
 static inline int64_t ot__heads_at(const ot__heads *h, int64_t batch, int64_t head)

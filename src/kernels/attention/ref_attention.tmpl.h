@@ -8,6 +8,7 @@ typedef struct FN(head) {
     int64_t mask_at, lse_at;
     const void *mask;
     const T *lse;
+    const ot__attention_dropout *dropout;
 } FN(head);
 
 static FN(head)
@@ -24,7 +25,8 @@ static FN(head)
                       .mask_at = ot__heads_at(&a->mask, batch, head),
                       .lse_at = (batch * a->heads + head) * a->queries,
                       .mask = d->mask,
-                      .lse = d->lse};
+                      .lse = d->lse,
+                      .dropout = &d->dropout};
 }
 
 static double FN(dot)(const T *x, int64_t x_step, const T *z, int64_t z_step, int64_t n)
@@ -60,6 +62,11 @@ static double FN(score)(const FN(head) * h, int64_t i, int64_t j)
     return a->mask_kind == OT__MASK_ADDED ? score + (double)((const T *)h->mask)[at] : score;
 }
 
+static double FN(kept)(const FN(head) * h, int64_t i, int64_t j)
+{
+    return dropout_factor(h->a, h->dropout, h->lse_at * h->a->keys, i, j);
+}
+
 static void FN(attend)(const FN(head) * h, int64_t i, T *y, T *lse, double *row)
 {
     const ot__attention *a = h->a;
@@ -71,6 +78,8 @@ static void FN(attend)(const FN(head) * h, int64_t i, T *y, T *lse, double *row)
     }
     for (int64_t j = 0; j < a->keys; j++)
         sum += row[j] = isinf(row[j]) && row[j] < 0 ? 0 : exp(row[j] - shift);
+    for (int64_t j = 0; h->dropout->ratio > 0 && j < a->keys; j++)
+        row[j] *= FN(kept)(h, i, j);
     for (int64_t e = 0; e < a->value_size; e++) {
         double weighted = 0;
 
@@ -96,24 +105,28 @@ void FN(ot__ref_attention)(const ot__attention *a, const ot__attention_data *d, 
 
 // ---- gradients ----
 
-// p: the probability of key j in query i, recomputed; ds: the gradient of their product before it
-// is scaled. With delta = sum(dy * y):  ds = p * (dy . v - delta).
+// p: the probability of key j in query i, recomputed, times `kept`, 0 where it is dropped; ds: the
+// gradient of their product before it is scaled. With delta = sum(dy * y):
+// ds = p * (kept * dy . v - delta).
 static void FN(pair)(const FN(head) * h, int64_t i, int64_t j, double *p, double *ds)
 {
     const ot__attention *a = h->a;
     const double lse = (double)h->lse[h->lse_at + i];
     const T *dy = h->dy + i * a->y.position, *y = h->y + i * a->y.position;
-    double change;
+    double change, kept;
 
     *p = *ds = 0;
     if (!takes_part(a, i, j) || (a->has_zero_rows && isinf(lse) && lse < 0))
         return;
     *p = exp(FN(score)(h, i, j) - lse);
-    if (!FN(is_product)(h, i, j))
-        return;
-    change = FN(dot)(dy, a->y.element, h->v + j * a->v.position, a->v.element, a->value_size) -
-             FN(dot)(dy, a->y.element, y, a->y.element, a->value_size);
-    *ds = *p * change * (double)a->scale;
+    kept = FN(kept)(h, i, j);
+    if (FN(is_product)(h, i, j)) {
+        change = kept * FN(dot)(dy, a->y.element, h->v + j * a->v.position, a->v.element,
+                                a->value_size) -
+                 FN(dot)(dy, a->y.element, y, a->y.element, a->value_size);
+        *ds = *p * change * (double)a->scale;
+    }
+    *p *= kept;
 }
 
 // to[e] = sum over n of factor * x[n][e].

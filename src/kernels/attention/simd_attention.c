@@ -49,6 +49,11 @@ static int64_t keys_of(const ot__attention *a, int64_t last)
     return OT_MAX(OT_MIN(last + a->causal_offset + 1, a->keys), (int64_t)0);
 }
 
+static int64_t first_draw(const ot__attention *a, int64_t batch, int64_t head)
+{
+    return (batch * a->heads + head) * a->queries * a->keys;
+}
+
 // n queries, at most a panel, one a lane.
 static void read_panel(float *panel, float *copy, const float *from, const ot__heads *lies,
                        int64_t n, int64_t size, float factor)
@@ -95,6 +100,7 @@ static void attend_block(const ot__attention *a, const rows *r, const forward_sc
                          const score_block *block, online *state)
 {
     float factor[PANEL];
+    kept_keys kept;
 
     multiply_rows(&(product){.y = s->scores,
                              .y_row = PANEL,
@@ -107,6 +113,8 @@ static void attend_block(const ot__attention *a, const rows *r, const forward_sc
     mask_scores(a, block);
     causal_scores(a, block, -INFINITY);
     online_softmax(block, state, factor);
+    draw_kept(a, block, &kept);
+    drop(block, s->scores, &kept);
     multiply_columns(&(product){.y = s->y,
                                 .y_row = PANEL,
                                 .factor = factor,
@@ -161,7 +169,9 @@ static void attend_panel(const ot__attention_plan *plan, const ot__attention_dat
                                    .key = key,
                                    .n_keys = OT_MIN(keys - key, (int64_t)KEYS),
                                    .mask = d->mask,
-                                   .mask_at = ot__heads_at(&a->mask, part->batch, part->head)};
+                                   .mask_at = ot__heads_at(&a->mask, part->batch, part->head),
+                                   .dropout = &d->dropout,
+                                   .drop_at = first_draw(a, part->batch, part->head)};
 
         attend_block(a, r, s, &block, &state);
     }

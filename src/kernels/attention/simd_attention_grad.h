@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Part of simd_attention.c: the gradients. With P = exp(scores - lse), delta = sum(dY * Y) of a
-// query, and dS = P * (dY V^T - delta) * scale:
+// query, and dS = P * (D * dY V^T - delta) * scale, where D is what dropout multiplies by:
 //
-//     dV = P^T dY,  dK = dS^T Q,  dQ = dS K
+//     dV = (D * P)^T dY,  dK = dS^T Q,  dQ = dS K
 #ifndef OT_KERNELS_SIMD_ATTENTION_GRAD_H
 #define OT_KERNELS_SIMD_ATTENTION_GRAD_H
 
@@ -136,15 +136,44 @@ static void write_dq(const grad_job *j, int64_t query, int64_t n)
 
 // ---- a block of scores ----
 
+// dS of one panel, and its part of dQ.
+static void panel_score_gradients(const grad_job *j, const score_block *b, int64_t lane,
+                                  const kept_keys *kept)
+{
+    const ot__attention *a = j->a;
+    float *ds = j->s.ds + lane;
+
+    multiply_rows(&(product){.y = ds,
+                             .y_row = QUERIES,
+                             .a = j->rows.v + b->key * j->rows.v_row,
+                             .a_row = j->rows.v_row,
+                             .b = j->s.dy_panel + lane * whole_quads(a->value_size),
+                             .b_k = PANEL,
+                             .rows = b->n_keys,
+                             .depth = a->value_size});
+    drop(b, ds, kept);
+    score_gradients(b, ds, j->s.delta + lane);
+    unmask_gradients(a, b, ds);
+    if (j->dq)
+        multiply_columns(&(product){.y = j->s.dq_panel + lane * whole_quads(a->head_size),
+                                    .y_row = PANEL,
+                                    .a = j->rows.k + b->key * j->rows.k_row,
+                                    .a_k = j->rows.k_row,
+                                    .b = ds,
+                                    .b_k = QUERIES,
+                                    .rows = a->head_size,
+                                    .depth = b->n_keys});
+}
+
 // One panel of the block: P, dS, and its part of dQ. Keys behind those that take part in it get
 // zeros.
 static void panel_gradients(const grad_job *j, const score_block *whole, int64_t lane)
 {
     const ot__attention *a = j->a;
     const float *k = j->rows.k + whole->key * j->rows.k_row;
-    const float *v = j->rows.v + whole->key * j->rows.v_row;
     float *ds = j->s.ds + lane;
     score_block b = *whole;
+    kept_keys kept;
 
     b.scores = whole->scores + lane;
     b.query = whole->query + lane;
@@ -165,27 +194,10 @@ static void panel_gradients(const grad_job *j, const score_block *whole, int64_t
     mask_scores(a, &b);
     probabilities(&b, j->s.lse + lane);
     causal_scores(a, &b, 0);
-    if (!j->dq && !j->dk)
-        return;
-    multiply_rows(&(product){.y = ds,
-                             .y_row = QUERIES,
-                             .a = v,
-                             .a_row = j->rows.v_row,
-                             .b = j->s.dy_panel + lane * whole_quads(a->value_size),
-                             .b_k = PANEL,
-                             .rows = b.n_keys,
-                             .depth = a->value_size});
-    score_gradients(&b, ds, j->s.delta + lane);
-    unmask_gradients(a, &b, ds);
-    if (j->dq)
-        multiply_columns(&(product){.y = j->s.dq_panel + lane * whole_quads(a->head_size),
-                                    .y_row = PANEL,
-                                    .a = k,
-                                    .a_k = j->rows.k_row,
-                                    .b = ds,
-                                    .b_k = QUERIES,
-                                    .rows = a->head_size,
-                                    .depth = b.n_keys});
+    draw_kept(a, &b, &kept);
+    if (j->dq || j->dk)
+        panel_score_gradients(j, &b, lane, &kept);
+    drop(&b, b.scores, &kept);
 }
 
 // to (keys, size) += scores (keys, queries) * x (queries, size), by tiles of rows, each from the
@@ -222,7 +234,9 @@ static void block_gradients(const grad_job *j, int64_t query, int64_t n)
                                .key = key,
                                .n_keys = OT_MIN(key_end - key, (int64_t)KEYS),
                                .mask = j->d->mask,
-                               .mask_at = ot__heads_at(&j->a->mask, j->batch, j->head)};
+                               .mask_at = ot__heads_at(&j->a->mask, j->batch, j->head),
+                               .dropout = &j->d->dropout,
+                               .drop_at = first_draw(j->a, j->batch, j->head)};
 
         for (int64_t lane = 0; lane < n; lane += PANEL)
             panel_gradients(j, &b, lane);

@@ -16,6 +16,8 @@ typedef struct score_block {
     int64_t query, n_queries, key, n_keys;
     const void *mask;
     int64_t mask_at; // of the head
+    const ot__attention_dropout *dropout;
+    int64_t drop_at; // draw of the head's first query and key
 } score_block;
 
 // ---- masks ----
@@ -148,6 +150,41 @@ static void score_gradients(const score_block *b, float *ds, const float *delta)
                                      (ot__vector_load(to) - centre));
         }
     }
+}
+
+// ---- dropout ----
+
+// Per key, a bit for each query of a panel.
+typedef struct kept_keys {
+    uint64_t queries[KEYS];
+} kept_keys;
+
+static void draw_kept(const ot__attention *a, const score_block *b, kept_keys *kept)
+{
+    uint8_t of_query[KEYS];
+
+    if (b->dropout->ratio == 0)
+        return;
+    memset(kept, 0, sizeof *kept);
+    for (int64_t l = 0; l < b->n_queries; l++) {
+        ot__dropout_draw(of_query, b->drop_at + (b->query + l) * a->keys + b->key, b->n_keys,
+                         b->dropout->ratio, b->dropout->key);
+        for (int64_t j = 0; j < b->n_keys; j++)
+            kept->queries[j] |= (uint64_t)of_query[j] << l;
+    }
+}
+
+// x lies as the scores do.
+static void drop(const score_block *b, float *x, const kept_keys *kept)
+{
+    const float factor = (float)(1 / (1 - b->dropout->ratio));
+
+    if (b->dropout->ratio == 0)
+        return;
+    for (int64_t j = 0; j < b->n_keys; j++)
+        for (int l = 0; l < PANEL; l++)
+            x[j * b->row + l] =
+                (kept->queries[j] >> l & 1) != 0 ? x[j * b->row + l] * factor : 0.0F;
 }
 
 #endif

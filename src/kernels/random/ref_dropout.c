@@ -3,21 +3,26 @@
 // drawn alone.
 #include "kernels/kernels.h"
 
-enum { WORDS = 4 }; // of the generator per index
+enum { WORDS = 4, DRAWS = 1024 }; // of the generator per index; at once
+
+void ot__dropout_draw(uint8_t *mask, int64_t first, int64_t count, double ratio, ot__rng_key key)
+{
+    const double limit = ratio * 0x1p32; // a word w is kept when w / 2^32 >= ratio
+    uint32_t words[WORDS];
+
+    for (int64_t i = first; i < first + count; i++) {
+        if (i == first || i % WORDS == 0)
+            ot__rng_block(key, (uint64_t)(i / WORDS), words);
+        mask[i - first] = (double)words[i % WORDS] >= limit;
+    }
+}
 
 void ot__ref_dropout_mask(uint8_t *mask, int64_t count, double ratio, ot__rng_key key)
 {
-    // A word w is kept when w / 2^32 >= ratio.
-    const double limit = ratio * 0x1p32;
-
 #pragma omp parallel for schedule(static) if (count > OT_PAR_MIN)
-    for (int64_t block = 0; block < (count + WORDS - 1) / WORDS; block++) {
-        uint32_t words[WORDS];
-
-        ot__rng_block(key, (uint64_t)block, words);
-        for (int64_t i = block * WORDS; i < OT_MIN(block * WORDS + WORDS, count); i++)
-            mask[i] = (double)words[i - block * WORDS] >= limit;
-    }
+    for (int64_t block = 0; block < (count + DRAWS - 1) / DRAWS; block++)
+        ot__dropout_draw(mask + block * DRAWS, block * DRAWS,
+                         OT_MIN(count - block * DRAWS, (int64_t)DRAWS), ratio, key);
 }
 
 #define TEMPLATE "kernels/random/ref_dropout.tmpl.h"

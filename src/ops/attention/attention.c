@@ -4,6 +4,7 @@
 #include "ops/attention/attention.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { VIEW_NUMBERS = 5, N_SIZES = 6, N_AXES = 4, MAX_SIZE = INT32_MAX };
 
@@ -235,6 +236,17 @@ static bool read_mask(const reader *r, int64_t count, ot_dtype type)
     return read_view(r, "mask_view", &r->a->mask, r->a->queries, r->a->keys, count);
 }
 
+static bool check_dropout(const reader *r)
+{
+    const double ratio = (double)ot_attr_float(r->node, "dropout");
+
+    if (ratio >= 0 && ratio < 1)
+        return true;
+    (void)snprintf(r->why, OT__ATTENTION_TEXT, "dropout is %g, expected at least 0 and below 1",
+                   ratio);
+    return false;
+}
+
 bool ot__attention_read(ot__attention *a, const ot_node *node, const ot__attention_counts *counts,
                         ot_dtype mask_type, char *why)
 {
@@ -245,7 +257,7 @@ bool ot__attention_read(ot__attention *a, const ot_node *node, const ot__attenti
                          .fill = ot_attr_float(node, "fill"),
                          .is_causal = ot_attr_int(node, "causal") != 0,
                          .has_zero_rows = ot_attr_int(node, "zero_rows") != 0};
-    if (!read_sizes(&r))
+    if (!read_sizes(&r) || !check_dropout(&r))
         return false;
     a->causal_offset = OT_MAX(OT_MIN(offset, a->keys), -a->queries);
     return read_operand(&r, "q_view", &a->q, a->queries, a->head_size, counts->q) &&
@@ -268,6 +280,34 @@ bool ot__attention_has_rows(const ot_prep *p)
         if (sizes[i] == 0)
             return false;
     return true;
+}
+
+// ---- dropout ----
+
+void *ot__attention_state(ot_prep *p, size_t n_bytes, size_t draws_at)
+{
+    const ot_node *node = ot_prep_node(p);
+    const char *name = ot_attr_string(node, "dropout_name");
+    char *state = ot_prep_state(p, n_bytes + strlen(name) + 1);
+
+    if (state != NULL)
+        *(ot__attention_draws *)(void *)(state + draws_at) = (ot__attention_draws){
+            .ratio = (double)ot_attr_float(node, "dropout"),
+            .has_seed = ot_attr_given(node, "dropout_seed"),
+            .seed = (uint64_t)ot_attr_int(node, "dropout_seed"),
+            .name = strcpy(state + n_bytes, name),
+        };
+    return state;
+}
+
+ot__attention_dropout ot__attention_dropout_of(const ot__attention_draws *draws,
+                                               const ot_step *step)
+{
+    if (draws->ratio == 0)
+        return (ot__attention_dropout){0};
+    return (ot__attention_dropout){draws->ratio,
+                                   ot__rng_key_make(draws->has_seed ? draws->seed : step->seed,
+                                                    step->counter, step->rank, draws->name)};
 }
 
 // ---- shape inference ----

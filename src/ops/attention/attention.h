@@ -38,6 +38,19 @@ bool ot__attention_infer(ot_infer *c, int first, int mask, ot__attention *a, ot_
 // The same of concrete tensors, while preparing.
 ot_status ot__attention_prepare(ot_prep *p, int first, int mask, const ot_arg *y, ot__attention *a);
 
+// What the attributes say of dropout.
+typedef struct ot__attention_draws {
+    double ratio;
+    bool has_seed;
+    uint64_t seed;
+    const char *name; // what the draws belong to
+} ot__attention_draws;
+// The state of a kernel, and behind its n_bytes the name, to which `draws` in the state points.
+void *ot__attention_state(ot_prep *p, size_t n_bytes, size_t draws_at);
+// What is drawn in a step.
+ot__attention_dropout ot__attention_dropout_of(const ot__attention_draws *draws,
+                                               const ot_step *step);
+
 // Attributes but `gradients`.
 #define OT__ATTENTION_ATTRS                                                                        \
     {.name = "sizes", .kind = OT_ATTRIBUTE_INTS, .flags = OT_ATTR_REQUIRED},                       \
@@ -49,6 +62,10 @@ ot_status ot__attention_prepare(ot_prep *p, int first, int mask, const ot_arg *y
         {.name = "y_shape", .kind = OT_ATTRIBUTE_INTS, .flags = OT_ATTR_REQUIRED},                 \
         OT__FLOAT_ATTR("scale", 1.0f), OT__FLAG_ATTR("causal", 0),                                 \
         OT__INT_ATTR("causal_offset", 0), OT__FLOAT_ATTR("fill", -INFINITY),                       \
-        OT__FLAG_ATTR("zero_rows", 0)
+        OT__FLAG_ATTR("zero_rows", 0), OT__FLOAT_ATTR("dropout", 0),                               \
+        OT__STRING_ATTR("dropout_name", ""),                                                       \
+    {                                                                                              \
+        .name = "dropout_seed", .kind = OT_ATTRIBUTE_INT                                           \
+    }
 
 #endif

@@ -2,9 +2,11 @@
 // Y = softmax(scale * Q * K^T + mask) * V of many heads, which are read where they lie in Q, K and
 // V and written where Y wants them: views give offsets and strides. Output 1 is the logarithm of
 // the sum of the exponentials of each row of scores, from which the gradient makes the
-// probabilities again. Made by a pass.
+// probabilities again. With `dropout`, probabilities are dropped as Dropout would, whose output is
+// called `dropout_name`. Made by a pass.
 #include "ops/attention/attention.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { Q, K, V, MASK }; // inputs
@@ -15,6 +17,7 @@ typedef struct fused_attention {
     bool has_gaps; // in Y, which are 0
     ot__attention_plan plan;
     const ot__attentions *kernel; // vector code only
+    ot__attention_draws draws;
 } fused_attention;
 
 static void fused_attention_infer(ot_infer *c)
@@ -33,7 +36,7 @@ static void fused_attention_infer(ot_infer *c)
 static ot_status fused_attention_prepare(ot_prep *p)
 {
     const ot_arg *y = ot_prep_out(p, Y);
-    fused_attention *f = ot_prep_state(p, sizeof(*f));
+    fused_attention *f = ot__attention_state(p, sizeof *f, offsetof(fused_attention, draws));
 
     OT_TRY(ot__made(f));
     OT_TRY(ot__attention_prepare(p, Q, MASK, y, &f->a));
@@ -62,7 +65,8 @@ static ot__attention_data forward_data(const ot_run *r)
                                 .v = r->in[V]->data,
                                 .mask = ot__run_in(r, MASK),
                                 .y = r->out[Y]->data,
-                                .lse = ot__run_out(r, LSE)};
+                                .lse = ot__run_out(r, LSE),
+                                .dropout = ot__attention_dropout_of(&f->draws, r->step)};
 }
 
 #define TEMPLATE "ops/attention/fused_attention.tmpl.h"

@@ -4,6 +4,7 @@
 // three lie in one tensor. Gaps are 0.
 #include "ops/attention/attention.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { DY, Q, K, V, Y, LSE, MASK }; // inputs
@@ -15,6 +16,7 @@ typedef struct fused_attention_grad {
     bool has_gaps[N_OPERANDS];  // per output
     ot__attention_plan plan;
     const ot__attentions *kernel; // vector code only
+    ot__attention_draws draws;
 } fused_attention_grad;
 
 // ---- which gradient goes where ----
@@ -103,7 +105,8 @@ static void fused_attention_grad_infer(ot_infer *c)
 static ot_status fused_attention_grad_prepare(ot_prep *p)
 {
     const ot_node *node = ot_prep_node(p);
-    fused_attention_grad *f = ot_prep_state(p, sizeof(*f));
+    fused_attention_grad *f =
+        ot__attention_state(p, sizeof *f, offsetof(fused_attention_grad, draws));
     char why[OT__ATTENTION_TEXT];
 
     OT_TRY(ot__made(f));
@@ -154,7 +157,8 @@ static ot__attention_data gradient_data(const ot_run *r)
                                 .dy = r->in[DY]->data,
                                 .dq = gradient_of(r, 0),
                                 .dk = gradient_of(r, 1),
-                                .dv = gradient_of(r, 2)};
+                                .dv = gradient_of(r, 2),
+                                .dropout = ot__attention_dropout_of(&f->draws, r->step)};
 }
 
 #define TEMPLATE "ops/attention/fused_attention_grad.tmpl.h"

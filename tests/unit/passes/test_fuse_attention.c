@@ -149,6 +149,53 @@ static void masks(void **state)
     ot_model_destroy(model);
 }
 
+#define TRAINING "r = Constant<value = double {0.375}>() on = Constant<value = bool {1}>() "
+
+// The same probabilities are dropped, forward and backward.
+static void dropout(void **state)
+{
+    ot_model *model;
+
+    (void)state;
+    model = expect_attention(
+        SPLIT TRAINING "t = Mul(s, c) u = Softmax(t) p, m0 = Dropout(u, r, on) " MERGE "}", from_x);
+    assert_int_equal(count_nodes(model, "Dropout") + count_nodes(model, "DropoutGrad"), 0);
+    assert_string_equal(ot_attr_string(find_node(model, "FusedAttention"), "dropout_name"), "p");
+    assert_false(ot_attr_given(find_node(model, "FusedAttention"), "dropout_seed"));
+    ot_model_destroy(model);
+    // With a seed and a mask, and after rows without a score.
+    model = expect_attention(SPLIT TRAINING
+                             "t = Mul(s, c) one = Constant<value = bool[1,1,1,5] {1,1,0,1,0}>() "
+                             "low = Constant<value = double {-inf}>() a = Where(one, t, low) "
+                             "u = Softmax(a) n = IsNaN(u) z = Constant<value = double {0.0}>() "
+                             "w = Where(n, z, u) p = Dropout<seed = 7>(w, r, on) " MERGE "}",
+                             from_x);
+    assert_int_equal(ot_attr_int(find_node(model, "FusedAttention"), "dropout_seed"), 7);
+    ot_model_destroy(model);
+    // Batches and heads in one axis.
+    model = expect_attention("g (double[6,5,4] q, double[6,7,4] k, double[6,7,3] v,"
+                             " double[6,5,3] dy) => (double[6,5,3] y) {" TRAINING
+                             "k1 = Transpose<perm = [0,2,1]>(k) s = MatMul(q, k1) u = Softmax(s) "
+                             "p = Dropout(u, r, on) y = MatMul(p, v) }",
+                             from_qkv);
+    ot_model_destroy(model);
+    // A mask that something else reads, a ratio that is not known, one dropout after another.
+    expect_left(SPLIT TRAINING "t = Mul(s, c) u = Softmax(t) p, m0 = Dropout(u, r, on) "
+                               "o = MatMul(p, v) o1 = Transpose<perm = [0,2,1,3]>(o) "
+                               "y1 = Reshape(o1, m) f = Cast<to = 11>(m0) "
+                               "f1 = ReduceSum<keepdims = 0>(f) y = Add(y1, f1) }",
+                from_x);
+    expect_left("g (double[2,5,4] q, double[2,5,4] k, double[2,5,4] v, double r,"
+                " double[2,5,4] dy) => (double[2,5,4] y) {"
+                "on = Constant<value = bool {1}>() k1 = Transpose<perm = [0,2,1]>(k) "
+                "s = MatMul(q, k1) u = Softmax(s) r1 = Abs(r) r2 = Mod<fmod = 1>(r1, r1) "
+                "p = Dropout(u, r2, on) y = MatMul(p, v) }",
+                from_qkv);
+    expect_left(SPLIT TRAINING "t = Mul(s, c) u = Softmax(t) u1 = Dropout(u, r, on) "
+                               "p = Dropout(u1, r, on) " MERGE "}",
+                from_x);
+}
+
 // As BART's and OPT's attention: heads are an axis of their own for the mask alone.
 static void a_mask_of_heads_that_are_joined(void **state)
 {
@@ -218,6 +265,7 @@ int main(void)
         cmocka_unit_test(positions_first),
         cmocka_unit_test(sources_of_their_own),
         cmocka_unit_test(masks),
+        cmocka_unit_test(dropout),
         cmocka_unit_test(a_mask_of_heads_that_are_joined),
         cmocka_unit_test(what_is_no_attention_stays),
         cmocka_unit_test(heads_that_are_read_elsewhere),
