@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// attn_dropout_recompute: a Dropout between a Softmax and a product; and regions before products.
+// attn_dropout_recompute: a Dropout between a Softmax and a product, where attention is not one
+// operator, which draws again by itself; and regions before products.
 #include "passes/recompute.h"
+
+bool ot__match_attention_node(const ot_node *node)
+{
+    return ot__node_is(node, "ai.onnxtrain", "FusedAttention");
+}
 
 bool ot__match_product(const ot_node *node)
 {
@@ -54,6 +60,8 @@ ot_status ot__match_recompute_attention(ot__matching *m, int *n)
         const ot_node *node = m->graph->nodes[k];
         ot_value *softmax;
 
+        *n += m->is_forward[k] && ot__match_attention_node(node) &&
+              ot_attr_float(node, "dropout") > 0;
         if (!m->is_forward[k] || !ot__node_is(node, "", "Dropout") || node->outputs[0] == NULL)
             continue;
         softmax = comes_from_softmax(node->inputs[0]);

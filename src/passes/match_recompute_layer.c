@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { N_READERS = 4 };
+enum { N_READERS = 4, VALUES = 2 }; // the second: an input of attention
 
 static const ot_node *made_by(const ot_value *value, const char *op_type)
 {
@@ -190,16 +190,18 @@ static bool is_above(attention_search *s, const ot_value *value)
     return *layer_mark(s, s->above, value) == s->mark;
 }
 
-// The product that a Softmax gives its weights to, perhaps through a Dropout and masks; NULL: none.
+// The product that a Softmax gives its weights to, perhaps through a Dropout and masks; attention
+// that is one operator is its own. NULL: none.
 static const ot_node *attention_product(const ot__matching *m, const ot_node *softmax)
 {
-    const ot_node *node = ot__forward_reader(m, softmax->outputs[0], 0);
+    const ot_node *node =
+        ot__match_attention_node(softmax) ? softmax : ot__forward_reader(m, softmax->outputs[0], 0);
 
     while (node != NULL && node->outputs[0] != NULL &&
            (ot__node_rearranges(node) || ot__node_is(node, "", "Dropout") ||
             ot__node_is(node, "", "IsNaN") || ot__node_is(node, "", "Where")))
         node = ot__forward_reader(m, node->outputs[0], 0);
-    return node != NULL && ot__node_is(node, "", "MatMul") ? node : NULL;
+    return node != NULL && (ot__node_is(node, "", "MatMul") || node == softmax) ? node : NULL;
 }
 
 // The operand of a sum that goes around attention: not made of its weights, it makes its values.
@@ -234,6 +236,8 @@ static ot_value *start_of_attention(attention_search *s, int i_softmax)
     s->mark = i_softmax + 1;
     s->down.n = s->up.n = 0;
     mark_layer_below(s, nodes[i_softmax]->outputs[0]);
+    if (i_product == i_softmax)
+        mark_layer_above(s, product->inputs[VALUES]);
     while (start == NULL && s->down.n > 0 && s->down.item[0] <= s->last_sum[i_product]) {
         const int k = layer_pop(&s->down);
 
@@ -285,7 +289,8 @@ static void find_around_attention(attention_search *s, layers *l)
     for (int k = 0; k < m->graph->n_nodes; k++) {
         ot_value *start;
 
-        if (!m->is_forward[k] || !ot__node_is(m->graph->nodes[k], "", "Softmax"))
+        if (!m->is_forward[k] || !(ot__node_is(m->graph->nodes[k], "", "Softmax") ||
+                                   ot__match_attention_node(m->graph->nodes[k])))
             continue;
         start = start_of_attention(s, k);
         if (start == NULL || (l->n_starts > 0 && l->starts[l->n_starts - 1] == start))

@@ -51,7 +51,7 @@ static inline bool ot__again_has_place(const ot__again *a, int node)
 ot_status ot__find_forward(const ot_graph *graph, const ot__numbers *numbers, const int *outputs,
                            int n_outputs, bool *marks);
 
-// ---- patterns, in a graph that is specialised and not yet fused ----
+// ---- patterns, in a graph that is specialised, of which only regions are fused ----
 
 typedef struct ot__matching {
     ot_graph *graph;
@@ -64,6 +64,8 @@ typedef struct ot__matching {
 ot_node *ot__forward_reader(const ot__matching *m, const ot_value *value, int k);
 // The first value that is not only `value` in another shape, order or type, upwards.
 ot_value *ot__before_rearranging(ot_value *value);
+// Softmax and both products of attention in one.
+bool ot__match_attention_node(const ot_node *node);
 bool ot__match_product(const ot_node *node); // MatMul, Gemm and their fused forms
 // What lies between `first` and `last`, up to what the first product behind `last` reads, with
 // other shapes, types and a Dropout between; *n: one more where there is such a product.
