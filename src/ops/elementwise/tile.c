@@ -204,10 +204,17 @@ static bool tile_fits(const ot_prep *p)
            ot_prep_declines(p, "sums of that many operands would be rounded on the way");
 }
 
+static bool tile_has_vector_code(const ot_prep *p)
+{
+    if (p->node->op->tile->f32 == NULL)
+        return ot_prep_declines(p, "the function has no vector code");
+    return tile_fits(p);
+}
+
 #define REF(types, run) OT__REF_KERNEL(types, ot__tile_prepare, run)
 
 const ot_kernel ot__tile_kernels[] = {
-    OT__SIMD_FLOATS_KERNEL(tile_fits, ot__tile_prepare, ot__tile_run_f32),
+    OT__SIMD_FLOATS_KERNEL(tile_has_vector_code, ot__tile_prepare, ot__tile_run_f32),
     REF("T: f32", ot__tile_run_f32_ref),
     REF("T: f64", ot__tile_run_f64),
     REF("T: i32", ot__tile_run_i32),
