@@ -114,7 +114,7 @@ static void attend_block(const ot__attention *a, const rows *r, const forward_sc
     causal_scores(a, block, -INFINITY);
     online_softmax(block, state, factor);
     draw_kept(a, block, &kept);
-    drop(block, s->scores, &kept);
+    drop_probabilities(block, s->scores, &kept);
     multiply_columns(&(product){.y = s->y,
                                 .y_row = PANEL,
                                 .factor = factor,

@@ -151,7 +151,7 @@ static void panel_score_gradients(const grad_job *j, const score_block *b, int64
                              .b_k = PANEL,
                              .rows = b->n_keys,
                              .depth = a->value_size});
-    drop(b, ds, kept);
+    drop_probabilities(b, ds, kept);
     score_gradients(b, ds, j->s.delta + lane);
     unmask_gradients(a, b, ds);
     if (j->dq)
@@ -197,7 +197,7 @@ static void panel_gradients(const grad_job *j, const score_block *whole, int64_t
     draw_kept(a, &b, &kept);
     if (j->dq || j->dk)
         panel_score_gradients(j, &b, lane, &kept);
-    drop(&b, b.scores, &kept);
+    drop_probabilities(&b, b.scores, &kept);
 }
 
 // to (keys, size) += scores (keys, queries) * x (queries, size), by tiles of rows, each from the

@@ -175,7 +175,7 @@ static void draw_kept(const ot__attention *a, const score_block *b, kept_keys *k
 }
 
 // x lies as the scores do.
-static void drop(const score_block *b, float *x, const kept_keys *kept)
+static void drop_probabilities(const score_block *b, float *x, const kept_keys *kept)
 {
     const float factor = (float)(1 / (1 - b->dropout->ratio));
 
