@@ -27,6 +27,7 @@ void ot__isa_limit(ot__isa isa);
 #define OT_ISA_TABLES(X)                                                                           \
     X(attentions)                                                                                  \
     X(cells)                                                                                       \
+    X(columns)                                                                                     \
     X(floats)                                                                                      \
     X(gemm_kernel)                                                                                 \
     X(moves)                                                                                       \

@@ -129,8 +129,17 @@ typedef struct ot__nll {
     int64_t ignore;
     size_t label_size; // bytes: labels are i32 or i64
 } ot__nll;
-int64_t ot__ref_nll_label(const void *labels, const ot__nll *p, int64_t i);
-bool ot__ref_nll_ignores(const ot__nll *p, int64_t label);
+static inline int64_t ot__ref_nll_label(const void *labels, const ot__nll *p, int64_t i)
+{
+    return p->label_size == sizeof(int32_t) ? ((const int32_t *)labels)[i]
+                                            : ((const int64_t *)labels)[i];
+}
+
+static inline bool ot__ref_nll_ignores(const ot__nll *p, int64_t label)
+{
+    return p->has_ignore && label == p->ignore;
+}
+
 // Position of the first label outside 0..classes-1 that is not ignored, or -1.
 int64_t ot__ref_nll_check(const void *labels, const ot__nll *p);
 #define OT_DECLARE(suffix, T)                                                                      \

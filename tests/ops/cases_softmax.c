@@ -22,6 +22,13 @@ static const ot_op_case softmax_cases[] = {
     {.name = "empty", .in = {"f32[0,3]"}, .out = {"f32[0,3]"}},
     {.name = "axis out of range", .in = {"f32[2,3]"}, .attrs = "axis = 2", .error = OT_ERR_INVALID},
     {.name = "edges of rows", .in = {"f32[3,N]"}, .edges = "N row+"},
+    {.name = "edges of columns",
+     .in = {"f32[2,K,C]"},
+     .attrs = "axis = 1",
+     .out = {"f32[2,K,C]"},
+     .edges = "K column_part+, C columns+",
+     .flags = OT_CASE_NO_GRAD},
+    {.name = "channels", .in = {"f32[2,21,8,9]"}, .attrs = "axis = 1", .out = {"f32[2,21,8,9]"}},
     {0},
 };
 OT_OP_TEST("Softmax", 13, softmax_cases)
@@ -40,6 +47,13 @@ static const ot_op_case log_softmax_cases[] = {
      .in = {"f32[2,3]"},
      .attrs = "axis = -3",
      .error = OT_ERR_INVALID},
+    {.name = "edges of columns",
+     .in = {"f32[2,K,C]"},
+     .attrs = "axis = 1",
+     .out = {"f32[2,K,C]"},
+     .edges = "K column_part+, C columns+",
+     .flags = OT_CASE_NO_GRAD},
+    {.name = "channels", .in = {"f32[2,21,8,9]"}, .attrs = "axis = 1", .out = {"f32[2,21,8,9]"}},
     {0},
 };
 OT_OP_TEST("LogSoftmax", 13, log_softmax_cases)
@@ -52,6 +66,11 @@ static const ot_op_case softmax_grad_13_cases[] = {
      .attrs = "axis = 1",
      .out = {"f32[2,3,4]"}},
     {.name = "shapes that differ", .in = {"f32[2,3]", "f32[2,2]"}, .error = OT_ERR_INVALID},
+    {.name = "edges of columns",
+     .in = {"f32[2,K,C]", "f32[2,K,C] in 0.1..0.5"},
+     .attrs = "axis = 1",
+     .out = {"f32[2,K,C]"},
+     .edges = "K column_part+, C columns+"},
     {0},
 };
 OT_OP_TEST("com.microsoft.SoftmaxGrad_13", 1, softmax_grad_13_cases)
@@ -76,6 +95,11 @@ static const ot_op_case log_softmax_grad_13_cases[] = {
      .in = {"f32[2,3,4]", "f32[2,3,4] in -2..-0.1"},
      .attrs = "axis = 1",
      .out = {"f32[2,3,4]"}},
+    {.name = "edges of columns",
+     .in = {"f32[2,K,C]", "f32[2,K,C] in -3..-0.5"},
+     .attrs = "axis = 1",
+     .out = {"f32[2,K,C]"},
+     .edges = "K column_part+, C columns+"},
     {0},
 };
 OT_OP_TEST("com.microsoft.LogSoftmaxGrad_13", 1, log_softmax_grad_13_cases)

@@ -46,6 +46,11 @@ static const ot_op_case sce_cases[] = {
      .attrs = "reduction = \"max\"",
      .error = OT_ERR_INVALID},
     {.name = "weight of another length", .in = {SCORES, LABELS, "f32[2]"}, .error = OT_ERR_INVALID},
+    {.name = "pixels in several blocks",
+     .in = {"f32[2,21,9,15]", "i64[2,9,15] in 0..20", "f32[21] in 0.5..2"},
+     .attrs = "ignore_index = 3",
+     .out = {"f32[]", "f32[2,21,9,15]"},
+     .flags = OT_CASE_NO_GRAD},
     {0},
 };
 OT_OP_TEST("SoftmaxCrossEntropyLoss", 13, sce_cases)
@@ -94,6 +99,14 @@ static const ot_op_case sce_grad_cases[] = {
     {.name = "weight of another length",
      .in = {"f32[]{1}", ORT_LOG_PROB, ORT_LABELS, "f32[2]"},
      .error = OT_ERR_INVALID},
+    {.name = "pixels in several blocks",
+     .in = {"f32[]", "f32[2,21,9,15] in -3..-0.5", "i64[2,9,15] in 0..20", "f32[21] in 0.5..2"},
+     .attrs = "ignore_index = 3",
+     .out = {"f32[2,21,9,15]"}},
+    {.name = "pixels, each with a gradient",
+     .in = {"f32[2,70]", "f32[2,5,70] in -3..-0.5", "i64[2,70] in 0..4"},
+     .attrs = "reduction = \"none\", ignore_index = 1",
+     .out = {"f32[2,5,70]"}},
     {0},
 };
 OT_OP_TEST("com.microsoft.SoftmaxCrossEntropyLossGrad", 1, sce_grad_cases)
@@ -127,6 +140,14 @@ static const ot_op_case nll_grad_cases[] = {
     {.name = "labels of another shape",
      .in = {"f32[]{1}", LOG_PROB, "i64[1]{0}"},
      .error = OT_ERR_INVALID},
+    {.name = "pixels in several blocks",
+     .in = {"f32[]", "f32[2,21,9,15] in -3..-0.5", "i64[2,9,15] in 0..20", "f32[21] in 0.5..2"},
+     .attrs = "ignore_index = 3",
+     .out = {"f32[2,21,9,15]"}},
+    {.name = "pixels, each with a gradient",
+     .in = {"f32[2,70]", "f32[2,5,70] in -3..-0.5", "i64[2,70] in 0..4"},
+     .attrs = "reduction = \"none\", ignore_index = 1",
+     .out = {"f32[2,5,70]"}},
     {0},
 };
 OT_OP_TEST("ai.onnxtrain.NegativeLogLikelihoodLossGrad", 1, nll_grad_cases)

@@ -26,6 +26,8 @@ static int64_t tile_extent(const char *name)
         {"norm_inner", ot__norms_best()->inner},
         {"norm_channels", ot__norms_best()->channels},
         {"norm_chunk", ot__norms_best()->chunk},
+        {"columns", OT__COLUMN_BLOCK},
+        {"column_part", ot__columns_best()->part},
         {"reduce_row", ot__reducers_best()->row},
         {"reduce_columns", ot__reducers_best()->columns},
         {"reduce_steps", ot__reducers_best()->steps},

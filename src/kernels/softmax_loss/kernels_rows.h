@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the interface of `kernels`: vector code over contiguous rows in f32. Only kernels.h
-// includes this.
+// Part of the interface of `kernels`: vector code over contiguous rows, and over lines whose
+// elements are apart, in f32. Only kernels.h includes this.
 #ifndef OT_KERNELS_KERNELS_ROWS_H
 #define OT_KERNELS_KERNELS_ROWS_H
 
@@ -47,5 +47,33 @@ typedef struct ot__rows {
     void (*layer_norm_sums)(void *context, int64_t first, int64_t last);
     int64_t exponentials; // computed at once by log_softmax
 } ot__rows;
+
+// ---- simd_columns.c: lines along an axis that is not the last ----
+
+enum { OT__COLUMN_BLOCK = 64 }; // lines at once
+
+// Lines of n elements that are `inner` apart, x (outer, n, inner), n at least 1. y may be x or z.
+typedef struct ot__column_lines {
+    float *y;
+    const float *x, *z;
+    int64_t n, inner;
+} ot__column_lines;
+static inline int64_t ot__column_blocks(int64_t inner)
+{
+    return (inner + OT__COLUMN_BLOCK - 1) / OT__COLUMN_BLOCK;
+}
+
+// One table per instruction set. The functions with a context, an ot__column_lines, are for
+// ot__parallel_for: of outer * ot__column_blocks(inner) blocks those from `first` to `last` - 1.
+typedef struct ot__columns {
+    void (*softmax)(void *context, int64_t first, int64_t last);
+    void (*log_softmax)(void *context, int64_t first, int64_t last);
+    void (*softmax_grad)(void *context, int64_t first, int64_t last);     // x: dy, z: y
+    void (*log_softmax_grad)(void *context, int64_t first, int64_t last); // x: dy, z: y
+    // y = exp(x) * factor of `lines` neighbouring lines, 0 where the line's factor is
+    void (*scaled_exp)(float *y, const float *x, const float *factor, int64_t n, int64_t inner,
+                       int64_t lines);
+    int64_t part; // elements of a line that are summed at once
+} ot__columns;
 
 #endif

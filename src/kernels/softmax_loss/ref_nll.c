@@ -4,16 +4,6 @@
 
 #include "kernels/kernels.h"
 
-int64_t ot__ref_nll_label(const void *labels, const ot__nll *p, int64_t i)
-{
-    return ot__ref_index_get(labels, p->label_size, i);
-}
-
-bool ot__ref_nll_ignores(const ot__nll *p, int64_t label)
-{
-    return p->has_ignore && label == p->ignore;
-}
-
 int64_t ot__ref_nll_check(const void *labels, const ot__nll *p)
 {
     for (int64_t i = 0; i < p->n * p->inner; i++) {

@@ -17,25 +17,27 @@ static double FN(total_weight)(const void *labels, const T *weight, const ot__nl
 void FN(ot__ref_nll)(T *loss, const T *log_prob, const void *labels, const T *weight,
                      const ot__nll *p)
 {
-    double sum = 0;
+    double sum = 0, total = 0;
 
-    for (int64_t i = 0; i < p->n * p->inner; i++) {
-        const int64_t label = ot__ref_nll_label(labels, p, i), at = i / p->inner * p->classes;
-        double value = 0;
+    for (int64_t image = 0; image < p->n; image++)
+        for (int64_t pixel = 0; pixel < p->inner; pixel++) {
+            const int64_t i = image * p->inner + pixel, label = ot__ref_nll_label(labels, p, i);
+            double value = 0;
 
-        if (!ot__ref_nll_ignores(p, label))
-            value = -(double)log_prob[(at + label) * p->inner + i % p->inner] *
-                    (weight ? (double)weight[label] : 1);
-        if (p->reduction == OT__LOSS_NONE)
-            loss[i] = (T)value;
-        sum += value;
-    }
+            if (!ot__ref_nll_ignores(p, label)) {
+                const double share = weight ? (double)weight[label] : 1;
+
+                value = -(double)log_prob[(image * p->classes + label) * p->inner + pixel] * share;
+                total += share;
+            }
+            if (p->reduction == OT__LOSS_NONE)
+                loss[i] = (T)value;
+            sum += value;
+        }
     if (p->reduction == OT__LOSS_SUM)
         loss[0] = (T)sum;
-    if (p->reduction == OT__LOSS_MEAN) {
-        const double total = FN(total_weight)(labels, weight, p);
+    if (p->reduction == OT__LOSS_MEAN)
         loss[0] = (T)(total != 0 ? sum / total : 0); // all ignored: 0
-    }
 }
 
 double FN(ot__ref_nll_share)(const T *dy, const void *labels, const T *weight, const ot__nll *p)

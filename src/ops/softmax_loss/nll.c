@@ -295,15 +295,151 @@ static ot_status sce_grad_run_simd(const ot_run *r)
     return OT_OK;
 }
 
+// ---- f32: scores with pixels, and gradients that are 0 but at the labels ----
+
+static bool has_scores(const ot_prep *p, int scores)
+{
+    return ot_prep_in(p, scores)->count > 0 || ot_prep_declines(p, "there is nothing to compute");
+}
+
+static bool sce_can_columns(const ot_prep *p)
+{
+    return has_scores(p, SCORES);
+}
+
+static bool loss_grad_can_simd(const ot_prep *p)
+{
+    return has_scores(p, G_SCORES);
+}
+
+static int64_t blocks_per_thread(const ot__nll *p)
+{
+    return OT_PAR_MIN / (p->classes * OT_MIN(p->inner, (int64_t)OT__COLUMN_BLOCK)) + 1;
+}
+
+static ot_status sce_run_columns(const ot_run *r)
+{
+    float *log_prob = sce_log_prob(r);
+    ot__column_lines lines = {.y = log_prob, .x = r->in[SCORES]->data};
+    ot__nll p;
+
+    OT_TRY(loss_begin(r, LABELS, IGNORE, &p));
+    lines.n = p.classes;
+    lines.inner = p.inner;
+    ot__parallel_for(p.n * ot__column_blocks(p.inner), blocks_per_thread(&p),
+                     ot__columns_best()->log_softmax, &lines);
+    if (r->out[0])
+        ot__ref_nll_f32(r->out[0]->data, log_prob, r->in[LABELS]->data, ot__run_in(r, WEIGHT), &p);
+    return OT_OK;
+}
+
+typedef struct loss_gradient {
+    const ot__nll *p;
+    const ot__columns *columns;
+    float *dx;
+    const float *dy, *log_prob, *weight; // log_prob NULL: its gradient, not that of the scores
+    const void *labels;
+    double share; // of each pixel in a reduced loss
+} loss_gradient;
+
+// The gradient of the loss that pixel i has; 0 where its label is ignored.
+static float pixel_factor(const loss_gradient *g, int64_t i, int64_t label)
+{
+    const double share = g->p->reduction == OT__LOSS_NONE ? (double)g->dy[i] : g->share;
+
+    if (ot__ref_nll_ignores(g->p, label))
+        return 0;
+    return (float)(g->weight ? share * (double)g->weight[label] : share);
+}
+
+// Blocks first .. last - 1 of neighbouring pixels.
+static void gradient_blocks(void *context, int64_t first, int64_t last)
+{
+    const loss_gradient *g = context;
+    const int64_t inner = g->p->inner, classes = g->p->classes;
+    const int64_t n_blocks = ot__column_blocks(inner);
+
+    for (int64_t item = first; item < last; item++) {
+        const int64_t image = item / n_blocks, from = item % n_blocks * OT__COLUMN_BLOCK;
+        const int64_t n = OT_MIN((int64_t)OT__COLUMN_BLOCK, inner - from);
+        const int64_t at = image * classes * inner + from;
+        float factor[OT__COLUMN_BLOCK];
+        int64_t label[OT__COLUMN_BLOCK];
+
+        for (int64_t c = 0; c < n; c++) {
+            label[c] = ot__ref_nll_label(g->labels, g->p, image * inner + from + c);
+            factor[c] = pixel_factor(g, image * inner + from + c, label[c]);
+        }
+        if (g->log_prob != NULL)
+            g->columns->scaled_exp(g->dx + at, g->log_prob + at, factor, classes, inner, n);
+        for (int64_t k = 0; g->log_prob == NULL && k < classes; k++)
+            memset(g->dx + at + k * inner, 0, (size_t)n * sizeof *g->dx);
+        for (int64_t c = 0; c < n; c++)
+            if (!ot__ref_nll_ignores(g->p, label[c]))
+                g->dx[at + label[c] * inner + c] -= factor[c];
+    }
+}
+
+// Without pixels a row is all that a block has: zeros are written in one go.
+static void gradient_rows(void *context, int64_t first, int64_t last)
+{
+    const loss_gradient *g = context;
+    const int64_t n = g->p->classes;
+
+    memset(g->dx + first * n, 0, (size_t)((last - first) * n) * sizeof *g->dx);
+    for (int64_t r = first; r < last; r++) {
+        const int64_t label = ot__ref_nll_label(g->labels, g->p, r);
+
+        if (!ot__ref_nll_ignores(g->p, label))
+            g->dx[r * n + label] = -pixel_factor(g, r, label);
+    }
+}
+
+static ot_status loss_grad_run_simd(const ot_run *r, const float *log_prob)
+{
+    ot__nll p;
+    loss_gradient g = {.p = &p,
+                       .columns = ot__columns_best(),
+                       .dx = r->out[0]->data,
+                       .dy = r->in[G_DY]->data,
+                       .log_prob = log_prob,
+                       .weight = ot__run_in(r, G_WEIGHT),
+                       .labels = r->in[G_LABELS]->data};
+
+    OT_TRY(loss_begin(r, G_LABELS, G_IGNORE, &p));
+    g.share = ot__ref_nll_share_f32(g.dy, g.labels, g.weight, &p);
+    ot__parallel_for(p.n * ot__column_blocks(p.inner), blocks_per_thread(&p),
+                     log_prob == NULL && p.inner == 1 ? gradient_rows : gradient_blocks, &g);
+    return OT_OK;
+}
+
+static ot_status nll_grad_run_simd(const ot_run *r)
+{
+    return loss_grad_run_simd(r, NULL);
+}
+
+static ot_status sce_grad_run_columns(const ot_run *r)
+{
+    return loss_grad_run_simd(r, r->in[G_SCORES]->data);
+}
+
+// Of the lists for softmax.
+enum { FIRST_REFERENCE = 2 };
 static const ot_kernel nll_kernels[] = {OT__REF_KERNELS(loss_prepare, nll_run), {0}};
-static const ot_kernel nll_grad_kernels[] = {OT__REF_KERNELS(loss_grad_prepare, nll_grad_run), {0}};
+static const ot_kernel nll_grad_kernels[] = {
+    OT__SIMD_KERNEL("T: f32", loss_grad_can_simd, loss_grad_prepare, nll_grad_run_simd),
+    OT__REF_KERNELS(loss_grad_prepare, nll_grad_run),
+    {0},
+};
 static const ot_kernel sce_kernels[] = {
     OT__SIMD_FLOATS_KERNEL(sce_can_simd, sce_prepare_simd, sce_run_simd),
+    OT__SIMD_KERNEL("T: f32", sce_can_columns, sce_prepare, sce_run_columns),
     OT__REF_KERNELS(sce_prepare, sce_run),
     {0},
 };
 static const ot_kernel sce_grad_kernels[] = {
     OT__SIMD_FLOATS_KERNEL(sce_grad_can_simd, sce_grad_prepare_simd, sce_grad_run_simd),
+    OT__SIMD_KERNEL("T: f32", loss_grad_can_simd, loss_grad_prepare, sce_grad_run_columns),
     OT__REF_KERNELS(loss_grad_prepare, sce_grad_run),
     {0},
 };
@@ -429,9 +565,10 @@ const ot_op_def ot__op_softmax_cross_entropy_loss_grad[] = RECORD(
     loss_grad_infer, sce_grad_kernels, .flags = OT_OP_NO_GRAD, .expand = ot__sce_grad_expand);
 // With the ignored label as an input: ONNX Runtime's forms after its fusions.
 // By the references alone.
-const ot_op_def ot__op_softmax_cross_entropy_loss_internal[] =
-    RECORD(OT__MS, "SoftmaxCrossEntropyLossInternal", 1, sce_internal_in, sce_out,
-           loss_internal_attrs, loss_infer, sce_kernels + 1, .grad = sce_internal_grad);
+const ot_op_def ot__op_softmax_cross_entropy_loss_internal[] = RECORD(
+    OT__MS, "SoftmaxCrossEntropyLossInternal", 1, sce_internal_in, sce_out, loss_internal_attrs,
+    loss_infer, sce_kernels + FIRST_REFERENCE, .grad = sce_internal_grad);
 const ot_op_def ot__op_softmax_cross_entropy_loss_internal_grad[] =
     RECORD(OT__MS, "SoftmaxCrossEntropyLossInternalGrad", 1, sce_internal_grad_in, sce_grad_out,
-           loss_internal_attrs, loss_grad_infer, sce_grad_kernels + 1, .flags = OT_OP_NO_GRAD);
+           loss_internal_attrs, loss_grad_infer, sce_grad_kernels + FIRST_REFERENCE,
+           .flags = OT_OP_NO_GRAD);

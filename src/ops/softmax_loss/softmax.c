@@ -111,6 +111,29 @@ static ot_status run_rows(const ot_run *r, void (*rows)(void *context, int64_t f
     return OT_OK;
 }
 
+// ---- f32 along another axis ----
+
+static bool has_elements(const ot_prep *p)
+{
+    return ot_prep_in(p, 0)->count > 0 || ot_prep_declines(p, "there is nothing to compute");
+}
+
+static ot_status run_columns(const ot_run *r,
+                             void (*columns)(void *context, int64_t first, int64_t last))
+{
+    const ot__lines *l = r->state;
+    ot__column_lines lines = {.y = r->out[0]->data,
+                              .x = r->in[0]->data,
+                              .z = r->n_in > 1 ? r->in[1]->data : NULL,
+                              .n = l->n,
+                              .inner = l->inner};
+    const int64_t per_block = l->n * OT_MIN(l->inner, (int64_t)OT__COLUMN_BLOCK);
+
+    ot__parallel_for(l->outer * ot__column_blocks(l->inner), OT_PAR_MIN / per_block + 1, columns,
+                     &lines);
+    return OT_OK;
+}
+
 #define RUN(loop, type, ...)                                                                       \
     static ot_status loop##_run_##type(const ot_run *r)                                            \
     {                                                                                              \
@@ -124,8 +147,13 @@ static ot_status run_rows(const ot_run *r, void (*rows)(void *context, int64_t f
     {                                                                                              \
         return run_rows(r, ot__rows_best()->loop);                                                 \
     }                                                                                              \
+    static ot_status loop##_run_columns(const ot_run *r)                                           \
+    {                                                                                              \
+        return run_columns(r, ot__columns_best()->loop);                                           \
+    }                                                                                              \
     static const ot_kernel loop##_kernels[] = {                                                    \
         OT__SIMD_FLOATS_KERNEL(lines_are_rows, rows_prepare, loop##_run_simd),                     \
+        OT__SIMD_KERNEL("T: f32", has_elements, lines_prepare, loop##_run_columns),                \
         OT__REF_KERNEL("T: f32", lines_prepare, loop##_run_f32),                                   \
         OT__REF_KERNEL("T: f64", lines_prepare, loop##_run_f64),                                   \
         {0}};
