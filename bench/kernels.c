@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times matrix products by every kernel entry: the library's side of bench/kernels.py.
+// Times matrix products by every kernel entry, and attention: the library's side of
+// bench/kernels.py.
 //
 //   bench_kernels THREADS
 //
-// reads products, a line each: BATCHES M N K TRANSPOSED_A TRANSPOSED_B SAMPLES. Answers each with
-// one JSON object: the entry that the library takes, and for every entry the seconds of a product
-// in each sample. The entries take turns, so that what disturbs the machine meets all of them. With
-// one thread they are seconds of the processor, which other processes do not add to.
+// reads problems, a line each:
+//
+//   product BATCHES M N K TRANSPOSED_A TRANSPOSED_B SAMPLES
+//   attention BATCH HEADS TOKENS SIZE CAUSAL SAMPLES
+//
+// Answers each with one JSON object: for every entry the seconds of a run in each sample. Of a
+// product it names the entry that the library takes; the entries of attention are forward,
+// gradients and a product of 1024^3, and its scratch is in bytes per thread. The entries take
+// turns, so that what disturbs the machine meets all of them. With one thread they are seconds of
+// the processor, which other processes do not add to.
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -22,7 +29,7 @@
 #include "kernels/dnnl_primitives.h"
 #endif
 
-enum { MAX_ENTRIES = 12, ALIGNMENT = 4096 };
+enum { MAX_ENTRIES = 12, ALIGNMENT = 4096, MAX_LINE = 256 };
 static const double SAMPLE_SECONDS = 1e-3; // that a sample takes at least
 static const double ENTRY_SECONDS = 0.5;   // that the samples of an entry take at most
 
@@ -31,6 +38,8 @@ typedef struct problem {
     int64_t n_batches;
     float *a, *b, *y;
     int n_threads;
+    ot__attention attention;
+    ot__attention_data data;
 } problem;
 
 // cblas_sgemm() of OpenBLAS and BLIS.
@@ -47,6 +56,7 @@ typedef struct entry {
     int first_step;               // of the program that is run
     void *scratch;
     blas_product blas;
+    ot__attention_plan attention;
 } entry;
 
 static double now(int n_threads)
@@ -368,29 +378,138 @@ static void answer(problem *p, int n_samples)
     free(p->y);
 }
 
+// ---- attention ----
+
+static void run_attention(const problem *p, const entry *e)
+{
+    ot__attention_run(&e->attention, ot__attentions_best(), &p->data, e->scratch, p->n_threads);
+}
+
+static void run_attention_grad(const problem *p, const entry *e)
+{
+    ot__attention_grad_run(&e->attention, ot__attentions_best(), &p->data, e->scratch,
+                           p->n_threads);
+}
+
+// Heads lie side by side in each row.
+static ot__attention attention_of(int64_t batch, int64_t heads, int64_t tokens, int64_t size,
+                                  int causal)
+{
+    const ot__heads lies = {0, tokens * heads * size, size, heads * size, 1};
+
+    return (ot__attention){.batch = batch,
+                           .heads = heads,
+                           .queries = tokens,
+                           .keys = tokens,
+                           .head_size = size,
+                           .value_size = size,
+                           .q = lies,
+                           .k = lies,
+                           .v = lies,
+                           .y = lies,
+                           .scale = 1.0F / 8,
+                           .is_causal = causal != 0};
+}
+
+static void attention_entries(const problem *p, entry *entries)
+{
+    entries[0] = (entry){.name = "forward", .run = run_attention};
+    entries[1] = (entry){.name = "gradients", .run = run_attention_grad};
+    for (int i = 0; i < 2; i++) {
+        ot__attention_plan_make(&entries[i].attention, ot__attentions_best(), &p->attention,
+                                p->n_threads, i == 1);
+        entries[i].scratch = memory(entries[i].attention.scratch_bytes * (size_t)p->n_threads);
+    }
+}
+
+static void answer_attention(const ot__attention *a, int n_threads, int n_samples)
+{
+    enum { PRODUCT = 1024, N_TENSORS = 8 };
+    const int64_t count = a->batch * a->heads * a->queries * a->head_size;
+    const int64_t elements = OT_MAX(count, (int64_t)PRODUCT * PRODUCT);
+    const int64_t n_lse = a->batch * a->heads * a->queries;
+    float *x[N_TENSORS], *lse = numbers(n_lse);
+    entry entries[MAX_ENTRIES];
+    problem p = {.g = {.m = PRODUCT,
+                       .n = PRODUCT,
+                       .k = PRODUCT,
+                       .alpha = 1,
+                       .a_row = PRODUCT,
+                       .a_column = 1,
+                       .b_row = PRODUCT,
+                       .b_column = 1,
+                       .y_row = PRODUCT},
+                 .n_batches = 1,
+                 .n_threads = n_threads,
+                 .attention = *a};
+    int n;
+
+    for (int i = 0; i < N_TENSORS; i++)
+        x[i] = numbers(elements);
+    p.data = (ot__attention_data){.q = x[0],
+                                  .k = x[1],
+                                  .v = x[2],
+                                  .y = x[3],
+                                  .lse = lse,
+                                  .dy = x[4],
+                                  .dq = x[5],
+                                  .dk = x[6],
+                                  .dv = x[7]};
+    p.a = x[5];
+    p.b = x[6];
+    p.y = x[7];
+    attention_entries(&p, entries);
+    n = 3 + own_entries(&p, entries + 3);
+    entries[2] = entries[n - 1];
+    entries[2].name = "product";
+    printf("{\"scratch\": [%zu, %zu]", entries[0].attention.scratch_bytes,
+           entries[1].attention.scratch_bytes);
+    measure(&p, entries, 3, n_samples);
+    printf("}\n");
+    fflush(stdout);
+    free(entries[0].scratch);
+    free(entries[1].scratch);
+    for (int i = 3; i < n; i++)
+        free(entries[i].scratch);
+    for (int i = 0; i < N_TENSORS; i++)
+        free(x[i]);
+    free(lse);
+}
+
 int main(int argc, char **argv)
 {
-    int64_t batches, m, n, k;
-    int a_transposed, b_transposed, n_samples;
+    char line[MAX_LINE];
+    int64_t batches, m, n, k, size;
+    int a_transposed, b_transposed, causal, n_samples, n_threads;
 
     if (argc != 2 || atoi(argv[1]) < 1)
         return 2;
-    ot__parallel_set(atoi(argv[1]));
-    while (scanf("%" SCNd64 "%" SCNd64 "%" SCNd64 "%" SCNd64 "%d%d%d", &batches, &m, &n, &k,
-                 &a_transposed, &b_transposed, &n_samples) == 7) {
-        problem p = {.g = {.m = m,
-                           .n = n,
-                           .k = k,
-                           .alpha = 1,
-                           .a_row = a_transposed ? 1 : k,
-                           .a_column = a_transposed ? m : 1,
-                           .b_row = b_transposed ? 1 : n,
-                           .b_column = b_transposed ? k : 1,
-                           .y_row = n},
-                     .n_batches = batches,
-                     .n_threads = atoi(argv[1])};
+    n_threads = atoi(argv[1]);
+    ot__parallel_set(n_threads);
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        if (sscanf(line, "product %" SCNd64 "%" SCNd64 "%" SCNd64 "%" SCNd64 "%d%d%d", &batches, &m,
+                   &n, &k, &a_transposed, &b_transposed, &n_samples) == 7) {
+            problem p = {.g = {.m = m,
+                               .n = n,
+                               .k = k,
+                               .alpha = 1,
+                               .a_row = a_transposed ? 1 : k,
+                               .a_column = a_transposed ? m : 1,
+                               .b_row = b_transposed ? 1 : n,
+                               .b_column = b_transposed ? k : 1,
+                               .y_row = n},
+                         .n_batches = batches,
+                         .n_threads = n_threads};
 
-        answer(&p, n_samples);
+            answer(&p, n_samples);
+        } else if (sscanf(line, "attention %" SCNd64 "%" SCNd64 "%" SCNd64 "%" SCNd64 "%d%d",
+                          &batches, &m, &n, &size, &causal, &n_samples) == 6) {
+            const ot__attention a = attention_of(batches, m, n, size, causal);
+
+            answer_attention(&a, n_threads, n_samples);
+        } else {
+            return 2;
+        }
     }
     return 0;
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every matrix product of the benchmark's models, and a list of sizes, by every kernel entry.
+"""Every matrix product of the benchmark's models, and a list of sizes, by every kernel entry; and attention.
 
     ./dev bench kernels --python PYTHON --models encoder,gpt
     ./dev bench kernels --python PYTHON --models sizes --short
+    ./dev bench kernels --python PYTHON --models attention
 
 Forward, and the gradients of the data and of the weights: our own kernel for each instruction set that the processor has; oneDNN row-major,
 with b brought into the layout that it chooses each time ("packing") and with b there already ("packed"); OpenBLAS and BLIS where the loader
@@ -11,6 +12,9 @@ finds libopenblas.so.0 and libblis.so.4; and, with --python, one that has torch,
 multiply-adds in registers ("FMA peak"), and each operand touched once ("bytes"). GFLOP/s of the median and of the least time; the programs
 take turns. An entry is taken by a rule that these figures support: src/kernels/product/dnnl_gemm.c. OT_ISA=avx2 is the same for a processor
 that has no more.
+
+Attention is compared with the time in which our own kernel does as many multiply-adds in products of 1024^3: two products forward, five for
+the gradients, which compute the scores again; causal, only the pairs that take part count. PyTorch's is scaled_dot_product_attention.
 """
 
 import argparse
@@ -48,7 +52,7 @@ class Product(NamedTuple):
     b_transposed: bool
 
     def line(self, samples):
-        return " ".join(str(int(number)) for number in (*self, samples))
+        return " ".join(["product", *(str(int(number)) for number in (*self, samples))])
 
     def text(self):
         batches = f"{self.batches} of " if self.batches > 1 else ""
@@ -102,6 +106,33 @@ LAYERS = {
               Layer("few rows", 16, 256, 1024), Layer("few rows", 8, 128, 512), Layer("few rows", 64, 784, 512, True),
               Layer("few outputs", 1024, 1024, 10), Layer("few outputs", 2048, 512, 64, True), Layer("few inputs", 1024, 32, 1024)],
 }
+
+
+
+class Attention(NamedTuple):
+    batch: int
+    heads: int
+    tokens: int
+    size: int
+    causal: bool
+
+    def line(self, samples):
+        return " ".join(["attention", *(str(int(number)) for number in (*self, samples))])
+
+    def text(self):
+        return f"{self.batch} {self.heads} {self.tokens} {self.size}{' causal' * self.causal}"
+
+    def operations(self):
+        """Of one of the products."""
+        pairs = self.tokens * (self.tokens + 1) // 2 if self.causal else self.tokens ** 2
+        return 2 * self.batch * self.heads * pairs * self.size
+
+
+ATTENTION = "attention"  # beside the models
+ATTENTIONS = [Attention(8, 4, tokens, 64, causal) for tokens in (128, 256, 512, 1024, 2048) for causal in (False, True)]
+ATTENTION_PRODUCTS = {"forward": 2, "gradients": 5}
+SQUARE = 1024  # of the product that attention is compared with
+OF_SQUARE = 0.7  # of its speed is what attention is to reach, forward and gradients together
 
 LIMITS = ("FMA peak", "bytes")
 TO_BEST = {"large": 0.97, "middle": 0.95, "skinny": 0.95}  # what the entry taken is to reach of the best library
@@ -198,6 +229,42 @@ def row(cells):
     return f"| {' | '.join(cells)} |"
 
 
+def measure_attention(programs, attention, samples):
+    """Least seconds by entry, and bytes of scratch per thread of forward and gradients."""
+    times, scratch = {}, None
+    for _ in range(ROUNDS):
+        for program in programs:
+            answer = program.ask(attention, samples)
+            scratch = answer.pop("scratch", scratch)
+            for entry, seconds in answer.items():
+                times[entry] = min([times.get(entry, float("inf")), *seconds])
+    return times, scratch
+
+
+def attention_cells(attention, times, scratch, threads):
+    rate = 2 * SQUARE ** 3 / times["product"]
+    speed = {way: n * attention.operations() / times[way] for way, n in ATTENTION_PRODUCTS.items()}
+    both = sum(times[way] for way in ATTENTION_PRODUCTS)
+    reached = sum(ATTENTION_PRODUCTS.values()) * attention.operations() / both / rate
+    torch = f"{(times['PyTorch forward'] + times['PyTorch gradients']) / both:.2f}" if "PyTorch forward" in times else ""
+    return [attention.text(), str(threads), *(f"{speed[way] * 1e-9:.0f}, {speed[way] / rate:.2f}" for way in ATTENTION_PRODUCTS),
+            f"{rate * 1e-9:.0f}", f"{reached:.2f}", torch, " + ".join(f"{n / 1024:.0f}" for n in scratch),
+            "product" if reached < OF_SQUARE else ""]
+
+
+def print_attention(programs, args):
+    if not args.json:
+        head = ["batch heads tokens size", "threads", "forward GFLOP/s, to the product", "gradients", "product", "both to the product",
+                "PyTorch's time / ours", "scratch KiB a thread", "below"]
+        print(f"\n{row(head)}\n{'|---' * len(head)}|")
+    for attention in ATTENTIONS:
+        times, scratch = measure_attention(programs, attention, args.samples)
+        if args.json:
+            print(json.dumps({**attention._asdict(), "threads": args.threads, "seconds": times, "scratch": scratch}), flush=True)
+        else:
+            print(row(attention_cells(attention, times, scratch, args.threads)), flush=True)
+
+
 class Table:
     """Markdown. The head names the entries of the first product."""
 
@@ -218,7 +285,7 @@ class Table:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release")
-    parser.add_argument("--models", default=",".join(LAYERS), help=f"of {', '.join(LAYERS)}")
+    parser.add_argument("--models", default=",".join([*LAYERS, ATTENTION]), help=f"of {', '.join([*LAYERS, ATTENTION])}")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--samples", type=int, default=15, help=f"of an entry in each of {ROUNDS} rounds, fewer where they take long")
     parser.add_argument("--python", help="one that has torch: also what PyTorch ships")
@@ -227,15 +294,16 @@ def main():
     args = parser.parse_args()
     names = args.models.split(",")
     for name in names:
-        if name not in LAYERS:
-            parser.error(f"--models: '{name}' is none of {', '.join(LAYERS)}")
+        if name not in LAYERS and name != ATTENTION:
+            parser.error(f"--models: '{name}' is none of {', '.join([*LAYERS, ATTENTION])}")
     if args.threads < 1 or args.samples < 1:
         parser.error("--threads and --samples: at least 1")
     programs = [Program([os.path.join(args.build, "bench", "bench_kernels")], args.threads)]
     if args.python:
         programs.append(Program([args.python, os.path.join(HERE, "kernels_torch.py")], args.threads))
     table, below = Table(args.short, args.threads), 0
-    for product, places in products(names).items():
+    wanted = products([name for name in names if name != ATTENTION])
+    for product, places in wanted.items():
         result = measure(programs, product, args.samples)
         below += result.misses() != ""
         if args.json:
@@ -243,8 +311,10 @@ def main():
                   flush=True)
         else:
             table.add(result, places)
-    if not args.json:
-        print(f"\n{below} of {len(products(names))} below")
+    if wanted and not args.json:
+        print(f"\n{below} of {len(wanted)} below")
+    if ATTENTION in names:
+        print_attention(programs, args)
 
 
 if __name__ == "__main__":

@@ -109,6 +109,7 @@ static void attend_block(const ot__attention *a, const rows *r, const forward_sc
                              .b = s->q,
                              .b_k = PANEL,
                              .rows = block->n_keys,
+                             .n_early = block->n_early,
                              .depth = a->head_size});
     mask_scores(a, block);
     causal_scores(a, block, -INFINITY);
@@ -123,7 +124,8 @@ static void attend_block(const ot__attention *a, const rows *r, const forward_sc
                                 .b = s->scores,
                                 .b_k = PANEL,
                                 .rows = a->value_size,
-                                .depth = block->n_keys});
+                                .depth = block->n_keys,
+                                .n_early = block->n_early});
 }
 
 static void finish_panel(const ot__attention *a, const forward_scratch *s, const online *state,
@@ -162,12 +164,14 @@ static void attend_panel(const ot__attention_plan *plan, const ot__attention_dat
                &a->q, n, a->head_size, a->scale);
     memset(s->y, 0, (size_t)(PANEL * whole_quads(a->value_size)) * sizeof *s->y);
     for (int64_t key = 0; key < keys; key += KEYS) {
+        const int64_t n_keys = OT_MIN(keys - key, (int64_t)KEYS);
         const score_block block = {.scores = s->scores,
                                    .row = PANEL,
                                    .query = query,
                                    .n_queries = n,
                                    .key = key,
-                                   .n_keys = OT_MIN(keys - key, (int64_t)KEYS),
+                                   .n_keys = n_keys,
+                                   .n_early = early_keys(a, query, key, n_keys),
                                    .mask = d->mask,
                                    .mask_at = ot__heads_at(&a->mask, part->batch, part->head),
                                    .dropout = &d->dropout,

@@ -150,9 +150,11 @@ static void panel_score_gradients(const grad_job *j, const score_block *b, int64
                              .b = j->s.dy_panel + lane * whole_quads(a->value_size),
                              .b_k = PANEL,
                              .rows = b->n_keys,
+                             .n_early = b->n_early,
                              .depth = a->value_size});
     drop_probabilities(b, ds, kept);
     score_gradients(b, ds, j->s.delta + lane);
+    clear_late(b, ds);
     unmask_gradients(a, b, ds);
     if (j->dq)
         multiply_columns(&(product){.y = j->s.dq_panel + lane * whole_quads(a->head_size),
@@ -162,7 +164,8 @@ static void panel_score_gradients(const grad_job *j, const score_block *b, int64
                                     .b = ds,
                                     .b_k = QUERIES,
                                     .rows = a->head_size,
-                                    .depth = b->n_keys});
+                                    .depth = b->n_keys,
+                                    .n_early = b->n_early});
 }
 
 // One panel of the block: P, dS, and its part of dQ. Keys behind those that take part in it get
@@ -180,6 +183,7 @@ static void panel_gradients(const grad_job *j, const score_block *whole, int64_t
     b.n_queries = OT_MIN(whole->n_queries - lane, (int64_t)PANEL);
     b.n_keys =
         OT_MAX(OT_MIN(keys_of(a, b.query + b.n_queries - 1) - b.key, whole->n_keys), (int64_t)0);
+    b.n_early = early_keys(a, b.query, b.key, b.n_keys);
     for (int64_t i = b.n_keys; i < whole->n_keys; i++)
         for (int l = 0; l < PANEL; l++)
             b.scores[i * QUERIES + l] = ds[i * QUERIES + l] = 0;
@@ -190,6 +194,7 @@ static void panel_gradients(const grad_job *j, const score_block *whole, int64_t
                              .b = j->s.q_panel + lane * whole_quads(a->head_size),
                              .b_k = PANEL,
                              .rows = b.n_keys,
+                             .n_early = b.n_early,
                              .depth = a->head_size});
     mask_scores(a, &b);
     probabilities(&b, j->s.lse + lane);

@@ -14,11 +14,19 @@ typedef struct score_block {
     float *scores;
     int64_t row; // floats from one key to the next
     int64_t query, n_queries, key, n_keys;
+    int64_t n_early; // keys that not only queries in the later half of the lanes take part in
     const void *mask;
     int64_t mask_at; // of the head
     const ot__attention_dropout *dropout;
     int64_t drop_at; // draw of the head's first query and key
 } score_block;
+
+static int64_t early_keys(const ot__attention *a, int64_t query, int64_t key, int64_t n_keys)
+{
+    if (!a->is_causal)
+        return n_keys;
+    return OT_MAX(OT_MIN(query + LATE + a->causal_offset - key, n_keys), (int64_t)0);
+}
 
 // ---- masks ----
 
@@ -61,15 +69,32 @@ static void unmask_gradients(const ot__attention *a, const score_block *b, float
 // `value` where a key comes too late for a query.
 static void causal_scores(const ot__attention *a, const score_block *b, float value)
 {
+    const int64_t first = b->key - a->causal_offset - b->query; // lane that has the first key
+    float lanes[PANEL];
+
     if (!a->is_causal)
         return;
-    for (int64_t j = 0; j < b->n_keys; j++) {
-        const int64_t first =
-            b->key + j - a->causal_offset - b->query; // lane that it takes part in
+    for (int l = 0; l < PANEL; l++)
+        lanes[l] = (float)l;
+    for (int64_t j = OT_MAX(1 - first, (int64_t)0); j < b->n_keys; j++) {
+        const ot__vector end = ot__vector_of((float)OT_MIN(first + j, (int64_t)PANEL));
 
-        for (int64_t l = 0; l < OT_MIN(first, (int64_t)PANEL); l++)
-            b->scores[j * b->row + l] = value;
+        for (int lane = 0; lane < PANEL; lane += LANES) {
+            const ot__vector_bits late = (ot__vector_bits)(ot__vector_load(lanes + lane) < end);
+            float *scores = b->scores + j * b->row + lane;
+
+            ot__vector_store(scores,
+                             (ot__vector)(((ot__vector_bits)ot__vector_load(scores) & ~late) |
+                                          ((ot__vector_bits)ot__vector_of(value) & late)));
+        }
     }
+}
+
+// Lanes that no product was computed for.
+static void clear_late(const score_block *b, float *scores)
+{
+    for (int64_t j = b->n_early; j < b->n_keys; j++)
+        memset(scores + j * b->row, 0, LATE * sizeof *scores);
 }
 
 // ---- softmax ----
@@ -103,14 +128,15 @@ typedef struct online {
 static void online_softmax(const score_block *b, online *state, float *factor)
 {
     for (int lane = 0; lane < PANEL; lane += LANES) {
+        const int64_t n_keys = lane < LATE ? b->n_early : b->n_keys;
         float *scores = b->scores + lane;
         const ot__vector before = ot__vector_load(state->largest + lane);
         ot__vector largest = before, shift, sum = {0}, scale;
 
-        for (int64_t j = 0; j < b->n_keys; j++)
+        for (int64_t j = 0; j < n_keys; j++)
             largest = ot__vector_max(ot__vector_load(scores + j * b->row), largest);
         shift = ot__vector_max(largest, ot__vector_of(-FLT_MAX)); // -infinity less itself is NaN
-        for (int64_t j = 0; j < b->n_keys; j++) {
+        for (int64_t j = 0; j < n_keys; j++) {
             const ot__vector p = block_exp(ot__vector_load(scores + j * b->row) - shift);
 
             ot__vector_store(scores + j * b->row, p);
@@ -127,9 +153,10 @@ static void online_softmax(const score_block *b, online *state, float *factor)
 static void probabilities(const score_block *b, const float *lse)
 {
     for (int lane = 0; lane < PANEL; lane += LANES) {
+        const int64_t n_keys = lane < LATE ? b->n_early : b->n_keys;
         const ot__vector shift = ot__vector_load(lse + lane);
 
-        for (int64_t j = 0; j < b->n_keys; j++) {
+        for (int64_t j = 0; j < n_keys; j++) {
             float *scores = b->scores + j * b->row + lane;
 
             ot__vector_store(scores, block_exp(ot__vector_load(scores) - shift));
@@ -141,9 +168,10 @@ static void probabilities(const score_block *b, const float *lse)
 static void score_gradients(const score_block *b, float *ds, const float *delta)
 {
     for (int lane = 0; lane < PANEL; lane += LANES) {
+        const int64_t n_keys = lane < LATE ? b->n_early : b->n_keys;
         const ot__vector centre = ot__vector_load(delta + lane);
 
-        for (int64_t j = 0; j < b->n_keys; j++) {
+        for (int64_t j = 0; j < n_keys; j++) {
             float *to = ds + j * b->row + lane;
 
             ot__vector_store(to, ot__vector_load(b->scores + j * b->row + lane) *

@@ -21,7 +21,9 @@ enum { TILE_ROWS = 4, TILE_VECTORS = 2 };
 enum {
     LANES = OT_VECTOR_LANES,
     PANEL = TILE_VECTORS * LANES, // queries whose scores stand side by side
-    QUERIES = 64,                 // whole panels
+    LATE_VECTORS = TILE_VECTORS / 2,
+    LATE = PANEL - LATE_VECTORS * LANES, // the first lane of the half with the later queries
+    QUERIES = 64,                        // whole panels
     KEYS = 64,
     PITCH_STEP = 16,
 };
@@ -45,6 +47,8 @@ typedef struct product {
     const float *a, *b, *factor; // factor: for each column
     int64_t y_row, a_row, a_k, b_k;
     int64_t rows, depth;
+    int64_t n_early; // rows of scores, or their number in depth, that all lanes have; the later
+                     // half alone has the others
 } product;
 
 // All arguments but p, row and column are constants where it is called.
@@ -151,12 +155,18 @@ static int64_t n_tiles_of(int64_t rows)
 // The three products. Scores: y = a * b with rows of a one after the other, one panel of columns.
 static void multiply_rows(const product *p)
 {
-    const int64_t n = n_tiles_of(p->rows);
+    const int64_t n = n_tiles_of(p->n_early), n_late = n_tiles_of(p->rows - p->n_early);
 
     for (int64_t t = 0; t < n; t++) {
-        const int64_t row = p->rows * t / n, end = p->rows * (t + 1) / n;
+        const int64_t row = p->n_early * t / n, end = p->n_early * (t + 1) / n;
 
         attention_tile_of(p, row, 0, (int)(end - row), TILE_VECTORS, TILE_SET, p->a_row, 1);
+    }
+    for (int64_t t = 0; t < n_late; t++) {
+        const int64_t row = p->n_early + (p->rows - p->n_early) * t / n_late;
+        const int64_t end = p->n_early + (p->rows - p->n_early) * (t + 1) / n_late;
+
+        attention_tile_of(p, row, LATE, (int)(end - row), LATE_VECTORS, TILE_SET, p->a_row, 1);
     }
 }
 
@@ -164,14 +174,23 @@ static void multiply_rows(const product *p)
 static void multiply_columns(const product *p)
 {
     const int64_t n = n_tiles_of(p->rows);
+    product early = *p, late = *p;
 
+    early.depth = p->n_early;
+    late.depth = p->depth - p->n_early;
+    late.a += p->n_early * p->a_k;
+    late.b += p->n_early * p->b_k;
     for (int64_t t = 0; t < n; t++) {
         const int64_t row = p->rows * t / n, end = p->rows * (t + 1) / n;
 
         if (p->factor != NULL)
-            attention_tile_of(p, row, 0, (int)(end - row), TILE_VECTORS, TILE_SCALE_ADD, 1, p->a_k);
+            attention_tile_of(&early, row, 0, (int)(end - row), TILE_VECTORS, TILE_SCALE_ADD, 1,
+                              p->a_k);
         else
-            attention_tile_of(p, row, 0, (int)(end - row), TILE_VECTORS, TILE_ADD, 1, p->a_k);
+            attention_tile_of(&early, row, 0, (int)(end - row), TILE_VECTORS, TILE_ADD, 1, p->a_k);
+        if (late.depth > 0)
+            attention_tile_of(&late, row, LATE, (int)(end - row), LATE_VECTORS, TILE_ADD, 1,
+                              p->a_k);
     }
 }
 
