@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums and training over processes, for every MPI that the build has found.
 
-    ./dev bench dist [--only sums,train,state,overlap,saves] [--models encoder,gpt,resnet18] [--python PYTHON] [--ranks 2] [--out bench/RESULTS.md]
+    ./dev bench dist [--only sums,agreements,train,state,overlap,saves] [--models encoder,gpt,resnet18] [--python PYTHON] [--ranks 2]
+                     [--out bench/RESULTS.md]
 
 sums     agreement, and sums from 16 KiB to 32 MiB beside MPI_Allreduce of the same MPI, in turn: medians and the least, in
          microseconds, of the slowest rank; the ratio is that of throughputs, so that above 1 ours is faster; --rounds of each
+agreements  of an update of the MLP by --ranks processes: how many there are, and what they take of its time
 train    steps of --ranks processes with a thread each, which are bound to a core, and of one process with as many threads, on
          the same batch; as many processes with a rank's rows that know nothing of each other (no sums); PyTorch's DDP over gloo
-         likewise, if --python has torch; --repeats processes of each, in turn
+         likewise, if --python has torch; with the first MPI every stage of ZeRO; --repeats processes of each, in turn
 state    bytes that a rank sends for an update against (D - 1) / D x (2, 2, A + 1, 3 A) x 4 of an element, and what it keeps, less the
          plan, others' contributions to sums and graphs, against 16, 8 + 8 / D, 4 + 12 / D or 16 / D bytes of an element, by zero
-         and micro-batches
+         and micro-batches, for 2, 4 and 8 processes; and the most that it holds after the first step, which cuts the state, beside what
+         `onnxtrain info --parallel` says
 overlap  two ranks, over a network that is modelled such that sums take half the backward pass: how much of them the backward
          pass hides, but for the last bucket; three times --repeats in turn
 saves    one process, with a core that is free and with none: steps while a checkpoint directory is written beside as many without,
@@ -36,20 +39,22 @@ from run import model_files, processor
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.join(os.path.dirname(HERE), "build", "release")
 APART = "no sums"  # processes that know nothing of each other: what any sum would be added to
-PARTS = ["sums", "train", "state", "overlap", "saves"]
-TITLES = {"sums": "Sums over processes", "train": "Training over processes", "state": "What processes send and keep",
-          "overlap": "Sums that the backward pass hides", "saves": "Steps while a checkpoint is written"}
+PARTS = ["sums", "agreements", "train", "state", "overlap", "saves"]
+TITLES = {"sums": "Sums over processes", "agreements": "What agreements take", "train": "Training over processes",
+          "state": "What processes send and keep", "overlap": "Sums that the backward pass hides", "saves": "Steps while a checkpoint is written"}
 HEADS = {
     "sums": ["MPI", "ranks", "what", "ours, median / least, us", "MPI_Allreduce, median / least, us", "ratio, median / least"],
+    "agreements": ["MPI", "ranks", "of an update", "each, median / least, us", "update, median / least, us", "of it, median / least"],
     "train": ["model", "program", "one process, median / least, ms", "processes, median / least, ms", "ratio, median / least"],
     "state": ["model", "ranks", "zero", "micro-batches", "sent, MB", "must, MB", "above it", "kept, MB", "sums of others, MB",
-              "graphs, MB", "elements, MB", "the rest above them"],
+              "graphs, MB", "elements, MB", "the rest above them", "at most, MB", "said, MB", "off"],
     "overlap": ["model", "forward, median / least, ms", "step, ms", "sums behind it, ms", "sums within it, ms", "sums, ms", "last bucket, ms",
                 "hidden, by pairs / least"],
     "saves": ["model", "threads", "step, median / least, ms", "meanwhile, ms", "ratio", "steps of a save", "hold, ms", "copy of the state, ms",
               "added by a save, ms", "processor of a save, ms"],
 }
 STAGES = [0, 1, 2, 3]  # of ZeRO
+UPDATES = 1000  # of the MLP
 
 
 def table_head(part):
@@ -65,8 +70,11 @@ def run_program(command, **environment):
 
 
 def run_job(mpi, ranks, command):
+    """Each rank on a core of its own, where there are as many."""
     launcher = "mpirun" if mpi == "mpi" else f"mpirun.{mpi}"
-    return run_program([launcher, "-bind-to" if mpi == "mpich" else "--bind-to", "core", "-n", str(ranks), *map(str, command)],
+    where = "core" if ranks <= len(os.sched_getaffinity(0)) else "none"
+    more = ["--oversubscribe"] if mpi == "openmpi" and where == "none" else []
+    return run_program([launcher, "-bind-to" if mpi == "mpich" else "--bind-to", where, *more, "-n", str(ranks), *map(str, command)],
                        OMP_NUM_THREADS="1", OT_COMM_PLUGIN=os.path.join(BUILD, "mpi", mpi, "libonnxtrain_mpi.so"),
                        OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
@@ -90,6 +98,21 @@ def sums(options, mpis):
     for mpi in mpis:
         for found in run_job(mpi, options.ranks, [program("bench_dist"), program(f"libbench_{mpi}.so"), options.rounds]):
             yield sums_row(mpi, options.ranks, found)
+
+
+# ---- agreements ----
+
+
+def agreements(options, mpis):
+    path = model_files(["mlp"], options.work, options.python)["mlp"]
+    for mpi in mpis:
+        each = next(found["agree"] for found in run_job(mpi, options.ranks, [program("bench_dist"), program(f"libbench_{mpi}.so"), 1])
+                    if "agree" in found)
+        found = run_job(mpi, options.ranks, train_command(path, "mlp", 1, UPDATES))[0]
+        n, times = found["agreements"], [ms * 1e3 for ms in found["ms"][models.problem("mlp").warm_up:]]
+        update = statistics.median(times), min(times)
+        yield (f"| {mpi} | {options.ranks} | {n:.1f} | {each[0]:.1f} / {each[1]:.1f} | {update[0]:.0f} / {update[1]:.0f} "
+               f"| {100 * n * each[0] / update[0]:.2f} % / {100 * n * each[1] / update[1]:.2f} % |")
 
 
 # ---- training ----
@@ -140,7 +163,8 @@ def train(options, mpis):
     for name in options.models:
         p = models.problem(name)
         steps, path = p.steps + p.warm_up, options.paths[name]
-        runs = {who: ([], []) for who in [*mpis, APART, *(["DDP"] if options.python else [])]}
+        staged = {f"{mpis[0]}, zero {zero}": zero for zero in STAGES[1:]}
+        runs = {who: ([], []) for who in [*mpis, *staged, APART, *(["DDP"] if options.python else [])]}
         for _ in range(options.repeats):
             for who, (alone, together) in runs.items():
                 if who == "DDP":
@@ -151,7 +175,7 @@ def train(options, mpis):
                 if who == APART:
                     together += run_apart(path, name, steps, options.ranks)
                 else:
-                    together += run_job(who, options.ranks, train_command(path, name, 1, steps))
+                    together += run_job(who.split(",")[0], options.ranks, train_command(path, name, 1, steps, zero=staged.get(who, 0)))
         for who, found in runs.items():
             yield train_row(name, who if who == "DDP" else f"onnxtrain, {who}", found, p.warm_up)
 
@@ -169,18 +193,24 @@ def must_keep(zero, ranks):
     return (16, 8 + 8 / ranks, 4 + 12 / ranks, 16 / ranks)[zero]
 
 
+def state_row(name, ranks, zero, accumulation, found):
+    n = found["elements"]
+    sent, wanted = found["sent"], (ranks - 1) / ranks * must_send(zero, accumulation) * 4 * n
+    kept, least = found["held"] - found["plan"], must_keep(zero, ranks) * n
+    staging, structure = found["staging"], found["structure"]
+    return (f"| {name} | {ranks} | {zero} | {accumulation} | {sent / 1e6:.3f} | {wanted / 1e6:.3f} | {100 * (sent / wanted - 1):+.3f} % "
+            f"| {kept / 1e6:.2f} | {staging / 1e6:.2f} | {structure / 1e6:.2f} | {least / 1e6:.2f} "
+            f"| {100 * ((kept - staging - structure) / least - 1):+.1f} % "
+            f"| {found['most'] / 1e6:.2f} | {found['said'] / 1e6:.2f} | {100 * (found['said'] / found['most'] - 1):+.2f} % |")
+
+
 def state(options, mpis):
     for name in options.models:
-        for zero in STAGES:
-            for accumulation in (1, 3):
-                found = run_job(mpis[0], options.ranks, train_command(options.paths[name], name, 1, 3, accumulation, zero))[0]
-                n, ranks = found["elements"], options.ranks
-                sent, wanted = found["sent"], (ranks - 1) / ranks * must_send(zero, accumulation) * 4 * n
-                kept, least = found["held"] - found["plan"], must_keep(zero, ranks) * n
-                staging, structure = found["staging"], found["structure"]
-                yield (f"| {name} | {ranks} | {zero} | {accumulation} | {sent / 1e6:.3f} | {wanted / 1e6:.3f} | {100 * (sent / wanted - 1):+.3f} % "
-                       f"| {kept / 1e6:.2f} | {staging / 1e6:.2f} | {structure / 1e6:.2f} | {least / 1e6:.2f} "
-                       f"| {100 * ((kept - staging - structure) / least - 1):+.1f} % |")
+        for ranks in (2, 4, 8):
+            for zero in STAGES:
+                for accumulation in (1, 3) if ranks == 2 else (1,):
+                    command = train_command(options.paths[name], name, 1, 3, accumulation, zero)
+                    yield state_row(name, ranks, zero, accumulation, run_job(mpis[0], ranks, command)[0])
 
 
 # ---- overlap ----
@@ -243,11 +273,11 @@ def main():
     mpis = sorted(m.group(1) for m in (re.fullmatch(r"libbench_(\w+)\.so", name) for name in os.listdir(program(""))) if m)
     if not mpis and not set(parts) <= {"overlap", "saves"}:
         sys.exit("bench: the build has found no MPI (Debian: libopenmpi-dev openmpi-bin)")
-    options.paths = model_files(options.models, options.work, options.python) if parts != ["sums"] else {}
+    options.paths = model_files(options.models, options.work, options.python) if set(parts) - {"sums", "agreements"} else {}
     for part in parts:
         lines = table_head(part)
         print(f"\n{TITLES[part]}\n\n" + "\n".join(lines), flush=True)
-        for line in {"sums": sums, "train": train, "state": state, "overlap": overlap, "saves": saves}[part](options, mpis):
+        for line in {"sums": sums, "agreements": agreements, "train": train, "state": state, "overlap": overlap, "saves": saves}[part](options, mpis):
             lines.append(line)
             print(line, flush=True)
         if options.out:

@@ -7,9 +7,10 @@
 //
 // MODEL is as bench_step takes it, ROWS those of a batch of all ranks. `train` prints, as JSON:
 // milliseconds of every step (the update of one behind N_MICRO train steps), elements that train,
-// bytes that ranks send for an update, and bytes on rank 0: that the library holds after the steps,
-// of them those of the largest plan, of others' contributions to sums, and of graphs and lists, and
-// the most that it has held.
+// bytes that ranks send for an update and how often they agree for it, and bytes on rank 0: that
+// the library holds after the steps, of them those of the largest plan, of others' contributions to
+// sums, and of graphs and lists, and the most that it has held since the first step, which cuts the
+// state, beside what a trainer of one process says of such a rank.
 //
 // `overlap`: two ranks that are threads, over a network that is modelled such that the sums of the
 // gradients alone take half the backward pass. Prints milliseconds of ROUNDS in turn: of an eval
@@ -95,6 +96,34 @@ static int64_t count_trained(const ot_session *session)
 
 // ---- steps over processes ----
 
+// What a trainer of one process says that a rank takes, on such inputs.
+static size_t predict_rank(const problem *p, int n_ranks, const ot_shape *inputs)
+{
+    ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+    ot_parallel_ranks ranks = OT_PARALLEL_RANKS_INIT;
+    ot_memory memory = OT_MEMORY_INIT;
+    problem alone = *p;
+    ot_trainer *trainer;
+    int64_t ignored;
+    ot_comm *comm;
+    training t;
+
+    ranks.n_ranks = n_ranks;
+    ranks.zero = p->zero;
+    ranks.accumulation = (int)p->accumulation;
+    ranks.bucket_bytes = p->bucket_bytes;
+    options.gradient_accumulation_steps = p->accumulation;
+    alone.zero = 0;
+    must(ot_comm_open("self", NULL, &comm));
+    t = make_training(&alone, comm);
+    must(ot_trainer_create_from_session(t.session, NULL, &options, &trainer));
+    must(ot_trainer_predict(trainer, &ranks, inputs, N_INPUTS, &memory, &ignored));
+    ot_trainer_destroy(trainer);
+    drop_training(&t);
+    ot_comm_destroy(comm);
+    return memory.total;
+}
+
 static void train(const problem *p, int n_steps)
 {
     const ot_allocator allocator = {counting_reallocate, counting_release, NULL};
@@ -105,8 +134,9 @@ static void train(const problem *p, int n_steps)
     ot_trainer *trainer;
     ot_comm *comm;
     training t;
-    size_t own = 0; // inputs, which are the program's
-    double sent;
+    ot_shape shapes[N_INPUTS];
+    size_t held, most, own = 0; // own: inputs, which are the program's
+    double sent, agreements;
     bool speaks;
 
     ot_set_allocator(&allocator);
@@ -120,8 +150,10 @@ static void train(const problem *p, int n_steps)
     for (int step = 0; step < n_steps; step++) {
         const double began = seconds();
 
-        if (step == 1) // from then on all is where it stays
+        if (step == 1) { // from then on all is where it stays
             must(ot_comm_get_counters(comm, &before));
+            atomic_store(&most_held, atomic_load(&now_held));
+        }
         for (int64_t k = 0; k < p->accumulation; k++)
             must(ot_trainer_train_step(trainer, (const ot_tensor *const *)t.inputs, N_INPUTS, &loss,
                                        1));
@@ -130,18 +162,22 @@ static void train(const problem *p, int n_steps)
     }
     must(ot_comm_get_counters(comm, &after));
     sent = (double)(after.bytes_sent - before.bytes_sent) / (n_steps - 1);
+    agreements = (double)(after.agreements - before.agreements) / (n_steps - 1);
     must(ot_comm_all_reduce(comm, OT_COMM_SUM, OT_F64, &sent, 1));
-    must(ot_trainer_memory(
-        trainer, (const ot_shape[]){*ot_tensor_shape(t.inputs[0]), *ot_tensor_shape(t.inputs[1])},
-        N_INPUTS, &memory));
-    for (int i = 0; i < N_INPUTS; i++)
+    for (int i = 0; i < N_INPUTS; i++) {
+        shapes[i] = *ot_tensor_shape(t.inputs[i]);
         own += ot_tensor_bytes(t.inputs[i]);
+    }
+    most = atomic_load(&most_held) - own;
+    must(ot_trainer_memory(trainer, shapes, N_INPUTS, &memory));
+    held = atomic_load(&now_held) - own;
     if (speaks)
-        printf("], \"elements\": %" PRId64 ", \"sent\": %.1f, \"held\": %zu, \"plan\": %zu, "
-               "\"staging\": %zu, \"structure\": %zu, \"most\": %zu}\n",
-               count_trained(t.session), sent / ot_comm_world_size(comm),
-               atomic_load(&now_held) - own, ot_session_plan_bytes(t.session), memory.staging,
-               memory.structure, atomic_load(&most_held) - own);
+        printf("], \"elements\": %" PRId64 ", \"sent\": %.1f, \"agreements\": %.1f, "
+               "\"held\": %zu, \"plan\": %zu, \"staging\": %zu, \"structure\": %zu, "
+               "\"most\": %zu, \"said\": %zu}\n",
+               count_trained(t.session), sent / ot_comm_world_size(comm), agreements, held,
+               ot_session_plan_bytes(t.session), memory.staging, memory.structure, most,
+               predict_rank(p, ot_comm_world_size(comm), shapes));
     ot_tensor_destroy(loss);
     ot_trainer_destroy(trainer);
     drop_training(&t);

@@ -121,10 +121,11 @@ typedef struct ot_comm_counters {
     size_t size; ///< sizeof(ot_comm_counters)
     int64_t messages_sent, bytes_sent;
     double seconds_waited; ///< for messages of others
+    int64_t agreements;    ///< of ot_comm_agree(), and of calls that all ranks make together
 } ot_comm_counters;
 #define OT_COMM_COUNTERS_INIT                                                                      \
     {                                                                                              \
-        sizeof(ot_comm_counters), 0, 0, 0.0                                                        \
+        sizeof(ot_comm_counters), 0, 0, 0.0, 0                                                     \
     }
 OT_API ot_status ot_comm_get_counters(const ot_comm *comm, ot_comm_counters *counters);
 

@@ -225,8 +225,9 @@ static PyObject *comm_counters(PyObject *self, PyObject *unused)
     st = ot_comm_get_counters(comm, &counters);
     if (st != OT_OK)
         return core_raise(st);
-    return Py_BuildValue("(LLd)", (long long)counters.messages_sent, (long long)counters.bytes_sent,
-                         counters.seconds_waited);
+    return Py_BuildValue("(LLdL)", (long long)counters.messages_sent,
+                         (long long)counters.bytes_sent, counters.seconds_waited,
+                         (long long)counters.agreements);
 }
 
 // ---- collective calls ----
@@ -365,7 +366,8 @@ static PyMethodDef methods[] = {
     {"local_rank", comm_local_rank, METH_NOARGS, "Among the ranks on this machine, from 0."},
     {"local_size", comm_local_size, METH_NOARGS, "How many ranks this machine has."},
     {"threads", comm_threads, METH_NOARGS, "Threads for this rank."},
-    {"counters", comm_counters, METH_NOARGS, "(messages sent, bytes sent, seconds waited)"},
+    {"counters", comm_counters, METH_NOARGS,
+     "(messages sent, bytes sent, seconds waited, agreements)"},
     {"split", comm_split, METH_VARARGS, "split(color, key) -> Comm or None"},
     {"barrier", comm_barrier, METH_NOARGS, "All have come."},
     {"broadcast", comm_broadcast, METH_VARARGS, "broadcast(Tensor, root): in place"},

@@ -179,6 +179,7 @@ static ot_status agree_verdict(ot_comm *comm, ot_agreement *a)
         .hash = hash_agreement(a),
     };
 
+    comm->counters.agreements++;
     OT_TRY(exchange_verdicts(comm, &v, a->call));
     a->any = v.any;
     a->all = v.all;

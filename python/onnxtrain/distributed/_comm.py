@@ -30,6 +30,7 @@ class Counters(NamedTuple):
     messages_sent: int
     bytes_sent: int
     seconds_waited: float
+    agreements: int
 
 
 def _open(communicator: Any, timeout: float | None) -> _core.Comm:

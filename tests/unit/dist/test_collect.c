@@ -147,6 +147,8 @@ static void count_messages(ot_comm *comm, void *context)
                (int)(after.bytes_sent - before.bytes_sent));
     RANK_CHECK(after.messages_sent - before.messages_sent <= 2 + 3, "%d messages",
                (int)(after.messages_sent - before.messages_sent));
+    RANK_CHECK(after.agreements - before.agreements == 1, "%d agreements",
+               (int)(after.agreements - before.agreements));
     RANK_CHECK(after.seconds_waited >= before.seconds_waited, "negative time");
 }
 
