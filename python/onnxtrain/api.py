@@ -270,6 +270,7 @@ class Optimizer:
 
     def __init__(self, optimizer_uri: ModelLike, module: Module) -> None:
         self._session = expect("the module", module, Module)._session
+        self._comm = module._comm
         self._session.set_optimizer(load_model(optimizer_uri))
 
     def step(self) -> None:

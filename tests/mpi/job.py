@@ -18,7 +18,15 @@ from onnxtrain.api import CheckpointState, Module, Optimizer
 from onnxtrain.checkpoint import aggregate_checkpoints
 from onnxtrain.distributed import Comm, checkpoint
 from onnxtrain.distributed.checkpoint import async_save
-from onnxtrain.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+from onnxtrain.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_optimizer_state_dict,
+    get_state_dict,
+    set_model_state_dict,
+    set_optimizer_state_dict,
+    set_state_dict,
+)
 
 RATE = 0.1
 
@@ -447,6 +455,52 @@ def states_of_rank_0(comm, folder):
         step(4)
 
 
+def wrong_arguments_of_one_rank(comm, folder):
+    """What is wrong on one rank alone all are told; names that none of several models has are the same on all."""
+    full = StateDictOptions(full_state_dict=True)
+
+    def opened():
+        module = Module(folder / "training_model.onnx", CheckpointState.load_checkpoint(folder / "checkpoint"))
+        return module, Optimizer(folder / "optimizer_model.onnx", module)
+
+    (module, optimizer), (other, other_optimizer) = opened(), opened()
+    model, optim = get_state_dict(module, optimizer, options=full)
+
+    def on_rank_1(kind, text, call):
+        raises(kind, text if comm.rank else f"rank 1: {text}", call, comm.rank == 1)
+
+    on_rank_1(TypeError, "submodules: expected beginnings",
+              lambda bad: get_model_state_dict(module, submodules=[1] if bad else None, options=full))
+    on_rank_1(ValueError, "optimizers are not passed in",
+              lambda bad: get_optimizer_state_dict(module, [] if bad else optimizer, options=full))
+    on_rank_1(ValueError, "an optimizer is none of the model's",
+              lambda bad: get_state_dict(module, other_optimizer if bad else optimizer, options=full))
+    on_rank_1(TypeError, "the model is dict", lambda bad: get_model_state_dict({} if bad else module, options=full))
+    on_rank_1(TypeError, "options is int", lambda bad: get_model_state_dict(module, options=1 if bad else full))
+    on_rank_1(ValueError, "an optimizer is none of the model's",
+              lambda bad: set_optimizer_state_dict(module, other_optimizer if bad else optimizer, optim, options=full))
+    on_rank_1(TypeError, "models: expected a list of pairs",
+              lambda bad: set_model_state_dict([module] if bad else module, model, options=full))
+    if comm.rank == 1:  # no other is needed for its own part
+        same_state(get_model_state_dict(module), model)
+
+    models, optimizers = [("a", module), ("b", other)], [optimizer, other_optimizer]
+    model, optim = get_state_dict(models, optimizers, options=full)
+    given = {**model, "c": model["a.w1"]}
+    lacking = {name: value for name, value in given.items() if name != "b.b1"}
+    for strict in (False, True):
+        gives = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True, strict=strict)
+        each = StateDictOptions(full_state_dict=True, strict=strict)
+        rows = ((gives, given if comm.rank == 0 else {"d": model["a.w1"]}), (each, given if comm.rank else model))
+        for options, own in rows:
+            if strict:
+                raises(ValueError, "unexpected: 'c'", set_model_state_dict, models, own, options=options)
+            else:
+                same(set_model_state_dict(models, own, options=options), ([], ["c"]), "names of no model")
+    loose = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True, strict=False)
+    same(set_model_state_dict(models, lacking if comm.rank == 0 else {}, options=loose), (["b.b1"], ["c"]), "keys")
+
+
 def work(folder):
     comm = Comm()
     communicator(comm)
@@ -460,6 +514,7 @@ def work(folder):
     trainers_with_zero(comm, folder)
     directories(comm, folder)
     states_of_rank_0(comm, folder)
+    wrong_arguments_of_one_rank(comm, folder)
     print(f"rank {comm.rank} ends", flush=True)
 
 

@@ -8,12 +8,11 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
-from network import NAMES, NetworkTest, batch
+from network import NAMES, batch
 from orttrainer_network import make
+from state_dict_modules import ModulesTest
 
 from onnxtrain import optim
-from onnxtrain.api import CheckpointState, Module, Optimizer
-from onnxtrain.artifacts import LossType, OptimType
 from onnxtrain.distributed import LocalShard, ShardedTensor
 from onnxtrain.distributed import checkpoint
 from onnxtrain.distributed.checkpoint import state_dict
@@ -63,27 +62,7 @@ class SignatureTest(unittest.TestCase):
         self.assertEqual(signatures(theirs, directory), json.loads(RECORDED.read_text()))
 
 
-class StateDictTest(NetworkTest):
-    options = {"loss": LossType.CrossEntropyLoss, "optimizer": OptimType.AdamW}
-
-    def open(self, n_steps):
-        state = CheckpointState.load_checkpoint(self.folder / "checkpoint")
-        module = Module(self.folder / "training_model.onnx", state, self.folder / "eval_model.onnx")
-        optimizer = Optimizer(self.folder / "optimizer_model.onnx", module)
-        for number in range(n_steps):
-            self.step(module, optimizer, number)
-        return state, module, optimizer
-
-    def step(self, module, optimizer, number):
-        module.train()
-        module(*batch(number))
-        optimizer.step()
-        module.lazy_reset_grad()
-
-    def assert_same(self, one, other):
-        for name in NAMES:
-            np.testing.assert_array_equal(one.parameters[name].data, other.parameters[name].data)
-
+class StateDictTest(ModulesTest):
     def test_the_model_is_arrays_by_name(self):
         state, module, _ = self.open(2)
         found = get_model_state_dict(module)
@@ -208,50 +187,6 @@ class StateDictTest(NetworkTest):
             given["w1"].full()
         with self.assertRaisesRegex(Exception, "8 of the 12 elements"):
             set_model_state_dict(module, given)
-
-    def test_several_models_are_one_state(self):
-        one, module, optimizer = self.open(1)
-        two, other, other_optimizer = self.open(2)
-        models = [("gen", module), ("disc", other)]
-        for flat in (False, True):
-            options = StateDictOptions(flatten_optimizer_state_dict=flat)
-            model, optims = get_state_dict(models, [optimizer, other_optimizer], options=options)
-            self.assertEqual(set(model), {f"{m}.{name}" for m in ("gen", "disc") for name in NAMES})
-            swapped = [("disc", module), ("gen", other)]
-            set_state_dict(swapped, [optimizer, other_optimizer], model_state_dict=model, optim_state_dict=optims)
-            np.testing.assert_array_equal(one.parameters["w1"].data, model["disc.w1"])
-            np.testing.assert_array_equal(two.parameters["w1"].data, model["gen.w1"])
-        model["w1"] = model["gen.w1"]
-        with self.assertRaisesRegex(ValueError, "unexpected: 'w1'"):
-            set_model_state_dict(models, model)
-        result = set_model_state_dict(models, model, options=StateDictOptions(strict=False))
-        self.assertEqual(result, ([], ["w1"]))
-        del model["disc.b1"]
-        with self.assertRaisesRegex(Exception, "missing: 'b1'"):
-            del model["w1"]
-            set_model_state_dict(models, model | {"gen.w1": model["gen.w1"] + 1})
-        np.testing.assert_array_equal(one.parameters["w1"].data, model["gen.w1"])  # all, or none
-
-    @unittest.skipIf(torch is None, "needs torch")
-    def test_tensors_of_torch_are_taken(self):
-        state, module, _ = self.open(1)
-        given = {name: torch.full(value.shape, 2.0) for name, value in get_model_state_dict(module).items()}
-        set_model_state_dict(module, given)
-        np.testing.assert_array_equal(state.parameters["b2"].data, [2, 2])
-
-    @unittest.skipIf(torch is None, "needs torch")
-    def test_sharded_tensors_of_torch_are_taken(self):
-        from torch import distributed
-        from torch.distributed.tensor import Shard, distribute_tensor, init_device_mesh
-
-        distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
-        self.addCleanup(distributed.destroy_process_group)
-        state, module, _ = self.open(1)
-        given = get_model_state_dict(module)
-        mesh = init_device_mesh("cpu", (1,))
-        given["w1"] = distribute_tensor(torch.full((3, 4), 3.0), mesh, [Shard(0)])
-        set_model_state_dict(module, given)
-        np.testing.assert_array_equal(state.parameters["w1"].data, np.full((3, 4), 3))
 
 
 class TrainerTest(unittest.TestCase):

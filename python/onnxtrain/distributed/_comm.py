@@ -269,6 +269,11 @@ def several(comm: Comm | None) -> Comm | None:
     return _job
 
 
+def job() -> Comm | None:
+    """Of several ranks, once something is trained over it."""
+    return _job
+
+
 def parallel(
     comm: Comm | None, zero: int, bucket_bytes: int, sync_batch_norm: bool
 ) -> tuple[_core.Comm | None, int, int, bool]:

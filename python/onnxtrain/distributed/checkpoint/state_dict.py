@@ -10,15 +10,16 @@ pairs of a name and one of these; the names then begin with that name and a dot.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any, Iterable, NamedTuple
 
 import numpy as np
 
 from onnxtrain import _arrays, _core
-from onnxtrain.api import Module, Optimizer
 from onnxtrain.distributed import Comm, LocalShard, ShardedTensor, _comm
-from onnxtrain.orttrainer import ORTTrainer
+from onnxtrain.distributed.checkpoint import _models
+from onnxtrain.distributed.checkpoint._models import Member
 
 __all__ = [
     "StateDictOptions",
@@ -30,8 +31,8 @@ __all__ = [
     "set_state_dict",
 ]
 
-# OT_STATE_*, OT_GATHER_*, OT_SCATTER_*, OT_STRICTNESS_*, OT_REPORT_* of the C headers
-_MODEL, _OPTIMIZER = 1, 2
+_MODEL, _OPTIMIZER = _models.MODEL, _models.OPTIMIZER
+# OT_GATHER_*, OT_SCATTER_*, OT_STRICTNESS_*, OT_REPORT_* of the C headers
 _GATHER_NONE, _GATHER_ROOT, _GATHER_ALL = 0, 1, 2
 _SCATTER_SHARDED, _SCATTER_EACH, _SCATTER_ROOT = 0, 1, 2
 _STRICT, _SUBSET = 0, 1
@@ -62,6 +63,8 @@ class _IncompatibleKeys(NamedTuple):
 
 def _checked(options: StateDictOptions | None) -> StateDictOptions:
     options = options if options is not None else StateDictOptions()
+    if not hasattr(options, "full_state_dict"):
+        raise _core.InvalidType(f"options is {type(options).__name__}, expected StateDictOptions")
     if options.broadcast_from_rank0 and not options.full_state_dict:
         raise _core.InvalidArgument("full_state_dict must be True when broadcast_from_rank0 is True")
     if options.dsd_fqn_modifiers != StateDictOptions.dsd_fqn_modifiers:
@@ -72,8 +75,9 @@ def _checked(options: StateDictOptions | None) -> StateDictOptions:
 def _include(submodules: Iterable[str] | None) -> list[str] | None:
     if submodules is None:
         return None
-    if isinstance(submodules, str) or not all(isinstance(one, str) for one in submodules):
-        raise TypeError("submodules: expected beginnings of names or patterns, as a list or a set of str")
+    is_list = isinstance(submodules, Iterable) and not isinstance(submodules, str)
+    if not is_list or not all(isinstance(one, str) for one in submodules):
+        raise _core.InvalidType("submodules: expected beginnings of names or patterns, as a list or a set of str")
     return sorted(one if one.endswith(".") or "*" in one or "?" in one else f"{one}." for one in submodules)
 
 
@@ -94,34 +98,6 @@ def _call(
         _include(submodules),
         submodules is not None and not options.keep_submodule_prefixes,
     )
-
-
-def _owner(model: Any) -> Any:
-    """The library's object that has the state."""
-    if isinstance(model, (Module, Optimizer)):
-        return model._session
-    if isinstance(model, ORTTrainer):
-        if model._trainer is None:
-            raise _core.StateError("the ORTTrainer has no state before its first step")
-        return model._trainer
-    raise TypeError(f"the model is {type(model).__name__}, expected a Module, an ORTTrainer or a list of pairs with one")
-
-
-def _owners(model: Any) -> list[tuple[str, Any]]:
-    """Pairs of what names begin with and an owner."""
-    if isinstance(model, (list, tuple)):
-        return [(f"{name}.", _owner(one)) for name, one in model]
-    return [("", _owner(model))]
-
-
-def _check_optimizers(owners: list[tuple[str, Any]], optimizers: Any) -> None:
-    given = [optimizers] if isinstance(optimizers, (Optimizer, ORTTrainer)) else list(optimizers)
-    if not given:
-        raise _core.InvalidArgument("optimizers are not passed in but optim_only is set to True")
-    known = [owner for _, owner in owners]
-    for one in given:
-        if _owner(one) not in known:
-            raise _core.InvalidArgument("an optimizer is none of the model's")
 
 
 # ---- values ----
@@ -167,64 +143,33 @@ def _to_library(value: Any, place: str) -> Any:
     return _arrays.to_tensor(value, place)
 
 
-# ---- names of several models ----
+# ---- calls ----
 
 
-def _joined(prefix: str, section: dict[str, Any], is_optimizer: bool) -> dict[str, Any]:
-    if not prefix:
-        return section
-    if not is_optimizer:
-        return {prefix + name: value for name, value in section.items()}
-    if "state" not in section:
-        heads = ("state.", "param_groups.")
-        return {next(h + prefix + key[len(h) :] for h in heads if key.startswith(h)): v for key, v in section.items()}
-    groups = [{**group, "params": [prefix + name for name in group["params"]]} for group in section["param_groups"]]
-    return {"state": {prefix + name: value for name, value in section["state"].items()}, "param_groups": groups}
+def _get(
+    model: Any, optimizers: Any, sections: int, submodules: Any, options: StateDictOptions | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    gathers = options is not None and getattr(options, "full_state_dict", True)  # else there are no messages
+    with _comm.together(_models.ranks(model, optimizers) if gathers else None):
+        checked = _checked(options)
+        members = _models.members(model, optimizers, sections)
+        states = []
+        for prefix, owner, own in members:
+            call = _call(own, checked, submodules, gathers=True)
+            states.append((prefix, _from_library(owner.get_shards(call)) if own else {}))
+    models, optims = _joined(states)
+    has_optimizers = any(own & _OPTIMIZER for _, _, own in members)
+    if sections & _OPTIMIZER and not has_optimizers and not checked.flatten_optimizer_state_dict:
+        optims = {"state": {}, "param_groups": []}
+    return models, optims
 
 
-def _own(names: Iterable[str], prefix: str) -> dict[str, str]:
-    """Which of the names are those of a model, and how it calls them."""
-    return {name: name[len(prefix) :] for name in names if name.startswith(prefix)}
-
-
-def _strangers(section: dict[str, Any], prefixes: list[str]) -> list[str]:
-    """Names of an optimizer's state that are none of the models'."""
-    heads = ("",) if "state" in section else ("state.", "param_groups.")
-    names = section.get("state", section)
-    return [name for name in names if not any(name.startswith(head + one) for head in heads for one in prefixes)]
-
-
-def _part(section: dict[str, Any], prefix: str, is_optimizer: bool) -> dict[str, Any]:
-    """What a model of several is given."""
-    if not prefix or not section:
-        return section
-    if not is_optimizer:
-        own = _own(section, prefix)
-        return {own[name]: value for name, value in section.items() if name in own}
-    if "state" not in section:
-        found = {}
-        for head in ("state.", "param_groups."):
-            of = {key[len(head) :]: value for key, value in section.items() if key.startswith(head)}
-            own = _own(of, prefix)
-            found |= {head + own[name]: value for name, value in of.items() if name in own}
-        return found
-    own = _own(section["state"], prefix)
-    groups = []
-    for group in section["param_groups"]:
-        names = _own(group["params"], prefix)
-        if names or not group["params"]:
-            groups.append({**group, "params": [names[name] for name in group["params"] if name in names]})
-    return {"state": {own[n]: v for n, v in section["state"].items() if n in own}, "param_groups": groups}
-
-
-def _get(model: Any, sections: int, submodules: Any, options: StateDictOptions | None) -> tuple[dict, dict]:
-    call = _call(sections, _checked(options), submodules, gathers=True)
+def _joined(states: list[tuple[str, dict[str, Any]]]) -> tuple[dict[str, Any], dict[str, Any]]:
     models: dict[str, Any] = {}
     optims: dict[str, Any] = {}
-    for prefix, owner in _owners(model):
-        state = _from_library(owner.get_shards(call))
-        models |= _joined(prefix, state.get("model", {}), is_optimizer=False)
-        optim = _joined(prefix, state.get("optim", {}), is_optimizer=True)
+    for prefix, state in states:
+        models |= _models.joined(prefix, state.get("model", {}), is_optimizer=False)
+        optim = _models.joined(prefix, state.get("optim", {}), is_optimizer=True)
         if "state" in optim and optims:
             optims["state"] |= optim["state"]
             optims["param_groups"] += optim["param_groups"]
@@ -233,39 +178,42 @@ def _get(model: Any, sections: int, submodules: Any, options: StateDictOptions |
     return models, optims
 
 
-def _ranks(model: Any) -> Comm | None:
-    """Those that a model is trained by; None: this process alone."""
-    first = model[0][1] if isinstance(model, (list, tuple)) and model else model
-    comm = getattr(first, "_comm", None)
-    return comm if comm is not None and comm.world_size > 1 else None
+def _of_all_ranks(names: list[str], comm: Comm | None) -> list[str]:
+    if comm is None:
+        return names
+    told = [json.loads(one) for one in comm.all_gather(json.dumps(names).encode())]
+    return list(dict.fromkeys(name for own in told for name in own))
 
 
 def _set_together(
-    owners: list[tuple[str, Any]],
-    sections: int,
+    members: list[Member],
     options: StateDictOptions,
+    comm: Comm | None,
     model_state_dict: dict[str, Any],
     optim_state_dict: dict[str, Any],
 ) -> tuple[list[str], list[str]]:
-    call = _call(sections, options)
-    prefixes = [prefix for prefix, _ in owners]
+    models = _models.Split(members, model_state_dict, is_optimizer=False)
+    optims = _models.Split(members, optim_state_dict, is_optimizer=True)
     missing: list[str] = []
-    unexpected = [name for name in model_state_dict if not any(name.startswith(one) for one in prefixes)]
-    strangers = unexpected + (_strangers(optim_state_dict, prefixes) if sections & _OPTIMIZER else [])
-    if strangers and options.strict:
-        raise _core.InvalidArgument(f"the state does not fit: unexpected: {', '.join(map(repr, strangers))}")
-    states = []
-    for prefix, owner in owners:
+    unexpected = list(models.strangers)
+    if len(members) > 1:
+        unexpected = _of_all_ranks(models.strangers, comm)
+        strangers = unexpected + _of_all_ranks(optims.strangers, comm)
+        if strangers and options.strict:
+            raise _core.InvalidArgument(f"the state does not fit: unexpected: {', '.join(map(repr, strangers))}")
+    calls = []
+    for prefix, owner, sections in members:
         state = {}
         if sections & _MODEL:
-            state["model"] = _part(model_state_dict, prefix, is_optimizer=False)
+            state["model"] = models.parts[prefix]
         if sections & _OPTIMIZER:
-            state["optim"] = _part(optim_state_dict, prefix, is_optimizer=True)
-        states.append((prefix, owner, _to_library(state, "the state")))
-    if len(states) > 1:  # all of them, or none
-        for _, owner, state in states:
+            state["optim"] = optims.parts[prefix]
+        if sections:
+            calls.append((prefix, owner, _call(sections, options), _to_library(state, "the state")))
+    if len(calls) > 1:  # all of them, or none
+        for _, owner, call, state in calls:
             owner.set_shards(call, state, True)
-    for prefix, owner, state in states:
+    for prefix, owner, call, state in calls:
         report = owner.set_shards(call, state, False)
         missing += [prefix + name for section, name, _ in report[_MISSING] if section == _MODEL]
         unexpected += [prefix + name for section, name, _ in report[_UNEXPECTED] if section == _MODEL]
@@ -281,17 +229,25 @@ def _is_given(section: dict[str, Any], options: StateDictOptions, comm: Comm | N
 
 def _set(
     model: Any,
+    optimizers: Any,
     sections: int,
     options: StateDictOptions | None,
     model_state_dict: dict[str, Any],
     optim_state_dict: dict[str, Any],
 ) -> _IncompatibleKeys:
-    comm = _ranks(model)
+    comm = _models.ranks(model, optimizers)
     with _comm.together(comm):  # what is found here is told by all ranks, as what the library finds
         checked = _checked(options)
+        if checked.broadcast_from_rank0 and comm is not None and comm.rank > 0:
+            model_state_dict, optim_state_dict = {}, {}  # what is given there is not looked at
+        if sections & _MODEL:
+            _models.check_model(model_state_dict)
+        if sections & _OPTIMIZER:
+            _models.check_optimizer(optim_state_dict)
         if sections == _MODEL | _OPTIMIZER and not _is_given(model_state_dict, checked, comm):
             sections = _OPTIMIZER
-        missing, unexpected = _set_together(_owners(model), sections, checked, model_state_dict, optim_state_dict)
+        members = _models.members(model, optimizers, sections)
+        missing, unexpected = _set_together(members, checked, comm, model_state_dict, optim_state_dict)
     return _IncompatibleKeys(missing, unexpected)
 
 
@@ -302,38 +258,35 @@ def get_model_state_dict(
     model: Any, *, submodules: Iterable[str] | None = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """The parameters by name."""
-    return _get(model, _MODEL, submodules, options)[0]
+    return _get(model, (), _MODEL, submodules, options)[0]
 
 
 def get_optimizer_state_dict(
     model: Any, optimizers: Any, *, submodules: Iterable[str] | None = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """What the optimizers keep of each parameter, and the groups of parameters."""
-    _check_optimizers(_owners(model), optimizers)
-    return _get(model, _OPTIMIZER, submodules, options)[1]
+    return _get(model, optimizers, _OPTIMIZER, submodules, options)[1]
 
 
 def get_state_dict(
     model: Any, optimizers: Any, *, submodules: Iterable[str] | None = None, options: StateDictOptions | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Both."""
-    _check_optimizers(_owners(model), optimizers)
-    return _get(model, _MODEL | _OPTIMIZER, submodules, options)
+    return _get(model, optimizers, _MODEL | _OPTIMIZER, submodules, options)
 
 
 def set_model_state_dict(
     model: Any, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> _IncompatibleKeys:
     """Take parameters over; the keys that were missing and unexpected, where ``strict`` lets them be."""
-    return _set(model, _MODEL, options, model_state_dict, {})
+    return _set(model, (), _MODEL, options, model_state_dict, {})
 
 
 def set_optimizer_state_dict(
     model: Any, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
     """Take the state of the optimizers over."""
-    _check_optimizers(_owners(model), optimizers)
-    _set(model, _OPTIMIZER, options, {}, optim_state_dict)
+    _set(model, optimizers, _OPTIMIZER, options, {}, optim_state_dict)
 
 
 def set_state_dict(
@@ -345,5 +298,4 @@ def set_state_dict(
     options: StateDictOptions | None = None,
 ) -> _IncompatibleKeys:
     """Both: all of it or, where something does not fit, nothing. Without parameters, the optimizers' alone."""
-    _check_optimizers(_owners(model), optimizers)
-    return _set(model, _MODEL | _OPTIMIZER, options, model_state_dict, optim_state_dict)
+    return _set(model, optimizers, _MODEL | _OPTIMIZER, options, model_state_dict, optim_state_dict)
