@@ -14,7 +14,7 @@ import numpy as np
 
 from onnxtrain import _arrays, _core
 from onnxtrain.distributed import Comm, ShardedTensor, _comm
-from onnxtrain.distributed.checkpoint.state_dict import _to_library
+from onnxtrain.distributed.checkpoint.state_dict import _from_dtensor, _is_dtensor, _to_library
 
 _ONLY_ITEM = "state"  # of state dicts that do not consist of dicts
 
@@ -86,7 +86,9 @@ class _Targets:
         if isinstance(value, ShardedTensor):
             parts = [(at, self._tensor(array, place)) for at, array in value.local_shards]
             return (_arrays.number_of(value.dtype), value.size(), parts)
-        if isinstance(value, np.ndarray) or (_arrays.is_torch(value) and not hasattr(value, "placements")):
+        if _is_dtensor(value):
+            return _from_dtensor(value, place, self._tensor)
+        if isinstance(value, np.ndarray) or _arrays.is_torch(value):
             return self._tensor(value, place)
         return _to_library(value, place)
 

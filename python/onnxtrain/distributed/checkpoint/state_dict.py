@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Iterable, NamedTuple
+from typing import Any, Callable, Iterable, NamedTuple
 
 import numpy as np
 
@@ -115,15 +115,26 @@ def _from_library(value: Any) -> Any:
     return _arrays.to_numpy(value) if isinstance(value, _core.Tensor) else value
 
 
-def _from_dtensor(value: Any, place: str) -> Any:
-    """The part of a ``torch.distributed.tensor.DTensor`` that is here, by its placements."""
+def _is_dtensor(value: Any) -> bool:
+    return hasattr(value, "placements") and hasattr(value, "to_local")
+
+
+def _from_dtensor(value: Any, place: str, to_tensor: Callable[[Any, str], _core.Tensor]) -> Any:
+    """What of a ``torch.distributed.tensor.DTensor`` is here, by its placements: the whole, or a part."""
     from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
-    local = value.to_local()
+    for placement in value.placements:
+        if placement.is_partial():
+            raise _core.InvalidArgument(
+                f"{place} is a DTensor placed as {placement}, whose elements are not summed over the ranks yet, expected "
+                "Shard and Replicate: redistribute() it first"
+            )
+    part = to_tensor(value.to_local().detach(), place)
+    is_here = value.device_mesh.get_coordinate() is not None
+    if is_here and all(placement.is_replicate() for placement in value.placements):
+        return part
     _, offsets = compute_local_shape_and_global_offset(value.shape, value.device_mesh, value.placements)
-    part = _arrays.to_tensor(local.detach(), place)
-    parts = [(tuple(offsets), part)] if local.numel() > 0 else []
-    return (_arrays.number_of(_arrays.to_numpy(part).dtype), tuple(value.shape), parts)
+    return (part.dtype, tuple(value.shape), [(tuple(offsets), part)] if is_here and 0 not in part.shape else [])
 
 
 def _to_library(value: Any, place: str) -> Any:
@@ -138,8 +149,8 @@ def _to_library(value: Any, place: str) -> Any:
         return (_arrays.number_of(value.dtype), value.size(), parts)
     if isinstance(value, np.generic):
         return value.item()
-    if hasattr(value, "placements") and hasattr(value, "to_local"):
-        return _from_dtensor(value, place)
+    if _is_dtensor(value):
+        return _from_dtensor(value, place, _arrays.to_tensor)
     return _arrays.to_tensor(value, place)
 
 
