@@ -5,7 +5,7 @@ import numpy as np
 from network import NAMES, NetworkTest, batch
 
 from onnxtrain.api import CheckpointState, Module, Optimizer
-from onnxtrain.artifacts import LossType, OptimType
+from onnxtrain.artifacts import LossType, OptimType, generate_artifacts
 
 
 # Adam over two groups with weight decays of their own: which of them w1, b1, w2 and b2 are in.
@@ -18,6 +18,10 @@ adam (float[2] learning_rate, int64[1] step, seq(float[]) params, seq(float[]) g
 
 class ModulesTest(NetworkTest):
     options = {"loss": LossType.CrossEntropyLoss, "optimizer": OptimType.AdamW}
+
+    def generate(self, model, **options):
+        """The artifacts of another model, or by other options."""
+        generate_artifacts(model, artifact_directory=self.folder, **self.options, **options)
 
     def open(self, n_steps, groups=None):
         state = CheckpointState.load_checkpoint(self.folder / "checkpoint")

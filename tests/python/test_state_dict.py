@@ -2,13 +2,14 @@
 """State dicts by the names of torch.distributed.checkpoint.state_dict."""
 
 import inspect
+import itertools
 import json
 import unittest
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
-from network import NAMES, batch
+from network import NAMES, START, TEXT, batch
 from orttrainer_network import make
 from state_dict_modules import ModulesTest
 
@@ -31,6 +32,9 @@ try:
 except ImportError:
     torch = None
 
+TIED = b"""<ir_version: 8, opset_import: ["" : 17]>
+net (float[N, 3] x) => (float[N, 3] y) <float[3, 3] w = {0.1, -0.2, 0.3, 0.4, -0.5, 0.6, 0.7, -0.8, 0.9}>
+{ h = MatMul(x, w) y = MatMul(h, w) }"""
 RECORDED = Path(__file__).with_name("torch_state_dict_signatures.json")
 
 
@@ -82,27 +86,104 @@ class StateDictTest(ModulesTest):
         self.assertEqual(group["betas"], [0.9, 0.999])
         self.assertEqual(group["lr"], 0.001)
 
+    def assert_same_dict(self, found, wanted):
+        self.assertEqual(set(found), set(wanted))
+        for key, value in wanted.items():
+            if isinstance(value, dict):
+                self.assert_same_dict(found[key], value)
+            else:
+                np.testing.assert_array_equal(found[key], value)
+
     def test_any_form_goes_into_any_other_module(self):
-        for saved in (False, True):
-            for loaded in (False, True):
+        """Given in one form, got in the same or the other, set by ranks with their parts or with the whole."""
+        for saved, got, full in itertools.product((False, True), repeat=3):
+            with self.subTest(saved=saved, got=got, full=full):
                 first, module, optimizer = self.open(3)
-                model, optims = get_state_dict(
-                    module, optimizer, options=StateDictOptions(flatten_optimizer_state_dict=saved)
-                )
                 second, other, other_optimizer = self.open(1)
+                options = StateDictOptions(flatten_optimizer_state_dict=saved)
+                model, optims = get_state_dict(module, optimizer, options=options)
                 result = set_state_dict(
                     other,
                     [other_optimizer],
                     model_state_dict=model,
                     optim_state_dict=optims,
-                    options=StateDictOptions(full_state_dict=True, flatten_optimizer_state_dict=loaded),
+                    options=StateDictOptions(full_state_dict=full),
                 )
                 self.assertEqual(result, ([], []))
                 self.assertEqual((result.missing_keys, result.unexpected_keys), ([], []))
                 self.assert_same(first, second)
+                options = StateDictOptions(flatten_optimizer_state_dict=got)
+                wanted = get_optimizer_state_dict(module, optimizer, options=options)
+                found = get_optimizer_state_dict(other, other_optimizer, options=options)
+                self.assertEqual("state" in found, not got)
+                self.assert_same_dict(found, wanted)
                 self.step(module, optimizer, 9)
                 self.step(other, other_optimizer, 9)
                 self.assert_same(first, second)
+
+    def test_frozen_parameters_may_be_left_out(self):
+        self.generate(TEXT, requires_grad=["w1", "w2", "b2"], frozen_params=["b1"])
+        state, module, optimizer = self.open(1)
+        leaves_out = StateDictOptions(ignore_frozen_params=True)
+        model = get_model_state_dict(module, options=leaves_out)
+        self.assertEqual(set(model), {"w1", "w2", "b2"})
+        self.assertEqual(set(get_model_state_dict(module)), set(NAMES))
+        self.assertEqual(set(get_optimizer_state_dict(module, optimizer)["state"]), set(model))
+        given = {name: value + 1 for name, value in model.items()}
+        with self.assertRaisesRegex(LookupError, "missing: 'b1'"):
+            set_model_state_dict(module, given)
+        self.assertEqual(set_model_state_dict(module, given, options=leaves_out), ([], []))
+        np.testing.assert_array_equal(state.parameters["w1"].data, given["w1"])
+        np.testing.assert_array_equal(state.parameters["b1"].data, START["b1"])
+        del given["b2"]
+        with self.assertRaisesRegex(LookupError, "missing: 'b2'"):
+            set_model_state_dict(module, given, options=leaves_out)
+
+    def test_one_process_keeps_what_only_rank_0_would(self):
+        _, module, optimizer = self.open(2)
+        wanted = get_state_dict(module, optimizer)
+        for full in (False, True):
+            options = StateDictOptions(full_state_dict=full, cpu_offload=True)
+            for found, own in zip(get_state_dict(module, optimizer, options=options), wanted):
+                self.assert_same_dict(found, own)
+
+    def test_one_process_gives_what_rank_0_would(self):
+        first, module, optimizer = self.open(2)
+        second, other, other_optimizer = self.open(5)
+        gives = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+        model, optims = get_state_dict(module, optimizer)
+        result = set_state_dict(other, other_optimizer, model_state_dict=model, optim_state_dict=optims, options=gives)
+        self.assertEqual(result, ([], []))
+        self.step(module, optimizer, 9)
+        self.step(other, other_optimizer, 9)
+        self.assert_same(first, second)
+        with self.assertRaisesRegex(LookupError, "missing: 'w1'"):
+            set_model_state_dict(other, {name: value for name, value in model.items() if name != "w1"}, options=gives)
+
+    def test_a_tied_parameter_has_the_name_that_it_has_in_the_model(self):
+        """PyTorch gives it under each of its names."""
+        self.generate(TIED)
+        state, module, optimizer = self.open(1)
+        model, optims = get_state_dict(module, optimizer)
+        self.assertEqual((set(model), set(optims["state"])), ({"w"}, {"w"}))
+        given = {"w": model["w"] + 1, "head": model["w"] + 1}
+        with self.assertRaisesRegex(ValueError, "unexpected: 'head'"):
+            set_model_state_dict(module, given)
+        loose = StateDictOptions(strict=False)
+        self.assertEqual(set_model_state_dict(module, given, options=loose), ([], ["head"]))
+        np.testing.assert_array_equal(state.parameters["w"].data, given["w"])
+
+    def test_a_group_without_members_is_set_by_its_place(self):
+        _, module, optimizer = self.open(1, "[0, 0, 0, 0]")
+        given = get_optimizer_state_dict(module, optimizer)
+        self.assertEqual([group["params"] for group in given["param_groups"]], [["w1", "b1", "w2", "b2"], []])
+        self.assertEqual([group["weight_decay"] for group in given["param_groups"]], [0.25, 0.5])
+        given["param_groups"][1]["weight_decay"] = 0.125
+        set_optimizer_state_dict(module, optimizer, given)
+        flat = StateDictOptions(flatten_optimizer_state_dict=True)  # which has nothing of it
+        set_optimizer_state_dict(module, optimizer, get_optimizer_state_dict(module, optimizer, options=flat))
+        found = get_optimizer_state_dict(module, optimizer)["param_groups"]
+        self.assertEqual([group["weight_decay"] for group in found], [0.25, 0.125])
 
     def test_keys_that_do_not_fit_are_errors_or_told(self):
         _, module, _ = self.open(1)
