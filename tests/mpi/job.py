@@ -4,6 +4,7 @@
 import importlib.util
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -87,7 +88,24 @@ def communicator(comm):
     raises(onnxtrain.StateError, "the communicator is closed", other.barrier)
 
 
+def why_without_mpi4py():
+    """Why what needs mpi4py is left out; None: it is not. Nothing of it is loaded here, where it could be of another MPI."""
+    if importlib.util.find_spec("mpi4py") is None:
+        return f"{sys.executable} has no mpi4py"
+    mpi = "Open MPI" if "OMPI_COMM_WORLD_SIZE" in os.environ else "MPICH"
+    os.environ.setdefault("MPI4PY_MPIABI", mpi.replace(" ", "").lower())  # of wheels, which are for several
+    script = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.Get_library_version())"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    said = (done.stdout or done.stderr or "nothing").strip().splitlines()
+    return None if mpi in done.stdout else f"the job is of {mpi}, and mpi4py says: {said[0] if done.stdout else said[-1]}"
+
+
 def of_mpi4py(comm):
+    why = why_without_mpi4py()
+    if why is not None:
+        if comm.rank == 0:
+            print(f"left out: communicators of mpi4py: {why}", flush=True)
+        return
     from mpi4py import MPI
 
     with Comm(MPI.COMM_WORLD) as whole:
@@ -504,8 +522,7 @@ def wrong_arguments_of_one_rank(comm, folder):
 def work(folder):
     comm = Comm()
     communicator(comm)
-    if importlib.util.find_spec("mpi4py") is not None:
-        of_mpi4py(comm)
+    of_mpi4py(comm)
     training(comm, folder)
     failures(comm, folder)
     modules(comm, folder)
@@ -519,7 +536,7 @@ def work(folder):
 
 
 def leave(folder):
-    if importlib.util.find_spec("mpi4py") is not None:  # which waits for others at its end
+    if why_without_mpi4py() is None:  # which waits for others at its end
         from mpi4py import MPI
 
         comm = Comm(MPI.COMM_WORLD)

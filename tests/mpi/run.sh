@@ -92,6 +92,7 @@ python)
     start 2 work
     ends_well
     says 2 " ends"
+    grep -a "left out" "$work/out" || :
     start 2 leave
     ends_badly
     says 1 "RuntimeError: one leaves"
