@@ -3,6 +3,7 @@
 
 import importlib.util
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -238,6 +239,61 @@ def trainers(comm, folder):
            options=ORTTrainerOptions({"distributed": ranks}), comm=Comm("self"))
     trainer.save_as_onnx(folder / f"trainer{comm.rank}.onnx")
     same((folder / "trainer1.onnx").exists(), False, "whether rank 1 writes")
+
+
+def trainers_that_accumulate(comm, folder):
+    """Updates of three micro-batches of each rank, by ZeRO: those of one process with the micro-batches of both."""
+    description = {"inputs": [("x", ["N", 3]), ("labels", ["N"])], "outputs": [("loss", [], True), ("y", ["N", 2])]}
+
+    def updated(accumulation, numbers, stage=0, **shares):
+        options = {"batch": {"gradient_accumulation_steps": accumulation},
+                   "distributed": {"deepspeed_zero_optimization": {"stage": stage}} if stage else {}}
+        trainer = ORTTrainer(WITH_LOSS, description, optim.AdamConfig(lr=0.01), options=ORTTrainerOptions(options), **shares)
+        losses = [float(trainer.train_step(*batch(number))[0]) for number in numbers]
+        return losses, trainer.state_dict()
+
+    losses, wanted = updated(6, range(12), comm=Comm("self"))
+    for stage in (0, 2, 3):
+        own, found = updated(3, range(comm.rank, 12, 2), stage)
+        near(own, losses[comm.rank::2], f"losses with stage {stage}")
+        for name in NAMES:
+            near(found["model"]["full_precision"][name], wanted["model"]["full_precision"][name], f"{name} with stage {stage}")
+            for slot in ("Moment_1", "Moment_2"):
+                near(found["optimizer"][name][slot], wanted["optimizer"][name][slot], f"{slot} of {name} with stage {stage}")
+
+
+def artifacts_of_onnx_runtime(comm, folder):
+    """Made by ONNX Runtime, each rank with half of the rows: the losses and parameters that it recorded in one process."""
+    data = Path(__file__).resolve().parents[1] / "interop" / "data"
+    for case, kind in (("cnn-bce-adamw", "onnx"), ("ort-mse-adamw", "ort"), ("transformer-cross-entropy-adamw", "onnx")):
+        place = folder / f"{case}{comm.rank}"
+        shutil.unpack_archive(data / f"{case}.zip", place)
+        theirs = place / "theirs"
+        with np.load(place / "values.npz") as values:
+            recorded = {name: (values[f"value {i}"], values["allowed"][i]) for i, name in enumerate(values["names"])}
+            rows = list(zip(values["x"], values["target"]))
+        half = slice(comm.rank * 4, comm.rank * 4 + 4)
+        without_zero = {}
+        for zero in range(4):
+            state = CheckpointState.load_checkpoint(theirs / "checkpoint")
+            module = Module(theirs / f"training_model.{kind}", state, zero=zero, sync_batch_norm=True)
+            optimizer = Optimizer(theirs / f"optimizer_model.{kind}", module)
+            optimizer.set_learning_rate(0.01)
+            found = {}
+            for step, (x, target) in enumerate(rows):
+                loss = module(x[half], target[half])
+                loss = loss[0] if isinstance(loss, (list, tuple)) else loss
+                found[f"loss of step {step}"] = comm.all_reduce(float(loss)) / 2
+                optimizer.step()
+                module.lazy_reset_grad()
+            whole = get_model_state_dict(module, options=StateDictOptions(full_state_dict=True))
+            found.update({f"parameter {name}": value for name, value in whole.items()})
+            same(sorted(found), sorted(recorded), f"names of {case}")
+            for name, (value, allowed) in recorded.items():
+                apart = float(np.linalg.norm(found[name] - value))
+                assert apart <= allowed, f"{case} with zero {zero}: {name} is {apart} off, {allowed} allowed"
+            without_zero = without_zero or whole
+            same_state(whole, without_zero, f"{case} with zero {zero}")
 
 
 def normalised_values(state):
@@ -527,6 +583,8 @@ def work(folder):
     failures(comm, folder)
     modules(comm, folder)
     trainers(comm, folder)
+    trainers_that_accumulate(comm, folder)
+    artifacts_of_onnx_runtime(comm, folder)
     normalisations(comm, folder)
     trainers_with_zero(comm, folder)
     directories(comm, folder)
