@@ -495,6 +495,9 @@ def directories(comm, folder):
     assert not np.array_equal(alone["model"]["w1"], START["w1"]) and alone["model"]["w1"].all()
     raises(onnxtrain.InvalidType if comm.rank else onnxtrain.Error, "object", checkpoint.save,
            {"a": {"x": object() if comm.rank else 1}}, checkpoint_id=folder / "bad")
+    for call in (checkpoint.save, async_save, checkpoint.load):
+        planner = object() if comm.rank else None
+        raises(ValueError, "planner is " if comm.rank else "rank 1: planner is ", call, {"a": {}}, checkpoint_id=folder / "bad", planner=planner)
     raises(onnxtrain.Mismatch, "differ", checkpoint.save, {"a": {"x": comm.rank}}, checkpoint_id=folder / "bad")
 
 

@@ -48,8 +48,12 @@ def _step(path: str) -> int:
     return int(digits[0]) if digits else 0
 
 
-def _ranks(process_group: Comm | None, no_dist: bool) -> Comm | None:
-    return None if no_dist else _comm.several(process_group)
+def _ranks(process_group: Comm | None, no_dist: bool, **given: Any) -> Comm | None:
+    """Those of a call, which agree that each can do what it is given."""
+    comm = None if no_dist else _comm.several(process_group)
+    with _comm.together(comm):
+        _refuse(**given)
+    return comm
 
 
 def _is_stateful(value: Any) -> bool:
@@ -147,8 +151,8 @@ def save(
         no_dist: this process alone, also under mpirun.
         use_collectives: True.
     """
-    _refuse(storage_writer=(storage_writer, None), planner=(planner, None), use_collectives=(use_collectives, True))
-    _start(state_dict, checkpoint_id, _ranks(process_group, no_dist), True)
+    given = {"storage_writer": (storage_writer, None), "planner": (planner, None), "use_collectives": (use_collectives, True)}
+    _start(state_dict, checkpoint_id, _ranks(process_group, no_dist, **given), True)
 
 
 def load(
@@ -173,8 +177,7 @@ def load(
         storage_reader, planner: None.
         process_group, no_dist: as for :func:`save`.
     """
-    _refuse(storage_reader=(storage_reader, None), planner=(planner, None))
-    comm = _ranks(process_group, no_dist)
+    comm = _ranks(process_group, no_dist, storage_reader=(storage_reader, None), planner=(planner, None))
     with _comm.together(comm):
         states, targets = _states(state_dict), _Targets()
         trees = targets.tree(_items(states), "state_dict")
@@ -253,14 +256,15 @@ def async_save(
     The directory appears with ``done()`` or ``result()`` of what is returned, with the next save, or when the process
     ends. A save that is under way then comes to its end first.
     """
-    _refuse(
+    comm = _ranks(
+        process_group,
+        no_dist,
         storage_writer=(storage_writer, None),
         planner=(planner, None),
         async_checkpointer_type=(async_checkpointer_type, AsyncCheckpointerType.THREAD),
         async_stager=(async_stager, None),
         use_collectives=(use_collectives, True),
     )
-    comm = _ranks(process_group, no_dist)
     future = SaveFuture(_start(state_dict, checkpoint_id, comm, False), comm)
     _under_way.append(future)
     return future

@@ -10,9 +10,10 @@ pairs of a name and one of these; the names then begin with that name and a dot.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, NamedTuple
+from typing import Any, Callable, Iterable, Iterator, NamedTuple
 
 import numpy as np
 
@@ -196,6 +197,17 @@ def _of_all_ranks(names: list[str], comm: Comm | None) -> list[str]:
     return list(dict.fromkeys(name for own in told for name in own))
 
 
+@contextlib.contextmanager
+def _told_of(prefix: str) -> Iterator[None]:
+    """What fails meanwhile says which of several models it is about."""
+    try:
+        yield
+    except _core.Error as error:
+        if not prefix:
+            raise
+        raise type(error)(f"model {prefix[:-1]!r}: {error}") from None
+
+
 def _set_together(
     members: list[Member],
     options: StateDictOptions,
@@ -222,10 +234,12 @@ def _set_together(
         if sections:
             calls.append((prefix, owner, _call(sections, options), _to_library(state, "the state")))
     if len(calls) > 1:  # all of them, or none
-        for _, owner, call, state in calls:
-            owner.set_shards(call, state, True)
+        for prefix, owner, call, state in calls:
+            with _told_of(prefix):
+                owner.set_shards(call, state, True)
     for prefix, owner, call, state in calls:
-        report = owner.set_shards(call, state, False)
+        with _told_of(prefix):
+            report = owner.set_shards(call, state, False)
         missing += [prefix + name for section, name, _ in report[_MISSING] if section == _MODEL]
         unexpected += [prefix + name for section, name, _ in report[_UNEXPECTED] if section == _MODEL]
     return missing, unexpected
