@@ -112,6 +112,12 @@ static bool is_castable(const ot_state_dict_options *o, ot_dtype from, ot_dtype 
            ot_dtype_size(to) > 0;
 }
 
+// Of whole tensors that rank 0 gives, the other ranks know type and shape.
+static bool receives(const ot__state_call *call)
+{
+    return call->options.scatter == OT_SCATTER_ROOT && !ot__state_is_root(call);
+}
+
 ot_status ot__pending_add(ot__pending_state *pending, unsigned section, const char *label,
                           const ot_dict *from, const char *key, ot__pending_tensor *t)
 {
@@ -132,7 +138,7 @@ ot_status ot__pending_add(ot__pending_state *pending, unsigned section, const ch
                            &expected);
     if (t->shards != NULL && o->scatter == OT_SCATTER_SHARDED)
         OT_TRY(check_parts_given(pending, t, label));
-    else if (t->shards != NULL && (o->scatter == OT_SCATTER_EACH || t->shards->n_parts > 0))
+    else if (t->shards != NULL && !receives(pending->call))
         return ot__error(OT_ERR_INVALID, "'%s' is given in parts, expected whole", label);
     return append_tensor(pending, t);
 }

@@ -129,6 +129,18 @@ static void forget_model(ot_dict *state)
     RANK_MUST(ot_dict_remove(state, "model"));
 }
 
+static void give_no_parts(ot_dict *state)
+{
+    RANK_MUST(ot_dict_take_shards(dict_in(state, "model"), "fc1.weight", OT_F32,
+                                  &OT_SHAPE(IN, HIDDEN), NULL, NULL, 0));
+}
+
+static void give_slot_without_parts(ot_dict *state)
+{
+    RANK_MUST(ot_dict_take_shards(slots_of(state, "fc1.weight"), "exp_avg", OT_F32,
+                                  &OT_SHAPE(IN, HIDDEN), NULL, NULL, 0));
+}
+
 static const wrong wrongs[] = {
     {forget_value, OT_ERR_NOT_FOUND, "missing: 'fc1.bias'", OT_REPORT_MISSING, "fc1.bias"},
     {add_value, OT_ERR_INVALID, "unexpected: 'extra'", OT_REPORT_UNEXPECTED, "extra"},
@@ -151,6 +163,9 @@ static const wrong wrongs[] = {
     {turn_own_rate, OT_ERR_INVALID, "'learning_rate' of the state", OT_REPORT_CATEGORIES, NULL},
     {take_name_of_library, OT_ERR_INVALID, "is the library's", OT_REPORT_CATEGORIES, NULL},
     {forget_model, OT_ERR_NOT_FOUND, "the state has no 'model'", OT_REPORT_CATEGORIES, NULL},
+    {give_no_parts, OT_ERR_INVALID, "'fc1.weight'", OT_REPORT_CATEGORIES, NULL},
+    {give_slot_without_parts, OT_ERR_INVALID, "'state.fc1.weight.exp_avg'", OT_REPORT_CATEGORIES,
+     NULL},
 };
 
 // ---- what becomes of it ----

@@ -140,6 +140,36 @@ static void an_empty_section_is_no_state(void **state)
     ot_dict_destroy(dict);
 }
 
+// Shards of which none is there are no value.
+static void parts_without_elements_are_no_tensor(void **state)
+{
+    static const struct {
+        ot_scatter scatter;
+        const char *message;
+    } ways[] = {{OT_SCATTER_SHARDED, "the parts of 'fc1.weight' have 0 of the 12 elements"},
+                {OT_SCATTER_EACH, "'fc1.weight' is given in parts, expected whole"},
+                {OT_SCATTER_ROOT, "'fc1.weight' is given in parts, expected whole"}};
+    fixture *f = *state;
+    picture before, after;
+    ot_dict *dict;
+
+    make_trained(f, mlp_adamw_text, 1);
+    before = take_picture(f);
+    dict = state_of(f, ALL_SECTIONS, NULL);
+    must(ot_dict_take_shards(inside(dict, "model"), "fc1.weight", OT_F32, &OT_SHAPE(IN, HIDDEN),
+                             NULL, NULL, 0));
+    for (size_t i = 0; i < OT_COUNT(ways); i++) {
+        ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
+
+        o.scatter = ways[i].scatter;
+        must_be(ot_session_set_shards(f->session, ALL_SECTIONS, dict, &o, NULL), OT_ERR_INVALID,
+                ways[i].message);
+        after = take_picture(f);
+        assert_same_picture(&before, &after);
+    }
+    ot_dict_destroy(dict);
+}
+
 static void other_types_are_converted_where_that_is_allowed(void **state)
 {
     fixture *f = *state;
@@ -367,6 +397,7 @@ int main(void)
         TEST(a_view_of_a_session_can_be_set_into_itself),
         TEST(a_check_changes_nothing),
         TEST(an_empty_section_is_no_state),
+        TEST(parts_without_elements_are_no_tensor),
         TEST(other_types_are_converted_where_that_is_allowed),
         TEST(frozen_parameters_may_be_missing),
         TEST(numbers_of_a_group_become_the_rules),
