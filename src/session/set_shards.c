@@ -209,7 +209,8 @@ static void take_numbers_of_state(ot__pending_state *pending)
         pending->call->owner->take(pending->call->owner->context);
 }
 
-// Values come before slots: an average that is not given begins with the value that is.
+// Values come before slots: an average that is not given begins with the value that is. All ranks
+// have their elements, or none goes on with a state that another has a part of only.
 static ot_status take_pending(ot__pending_state *pending)
 {
     ot_session *session = pending->call->session;
@@ -217,6 +218,8 @@ static ot_status take_pending(ot__pending_state *pending)
 
     for (int i = 0; i < pending->n_tensors && st == OT_OK; i++)
         st = take_given(pending, &pending->tensors[i]);
+    if (comes_from_root(pending->call))
+        st = ot__state_agree(pending->call, st);
     session->is_half_set = st != OT_OK;
     if (st == OT_OK)
         take_numbers_of_state(pending);

@@ -6,17 +6,42 @@
 
 typedef struct breaking {
     int n_sends; // of rank 0, that go well
-    atomic_int n_half;
+    atomic_int n_half, n_well, n_whole;
+    _Atomic double died; // when rank 0 did, by the clock; 0: not yet
 } breaking;
 
+static _Thread_local breaking *broken;
 static _Thread_local int n_left;
-static _Thread_local ot_status (*real_send)(void *context, int to, int tag, const void *bytes,
-                                            size_t n_bytes, ot_request *out);
+static _Thread_local ot_transport real;
 
 static ot_status send_some(void *context, int to, int tag, const void *bytes, size_t n_bytes,
                            ot_request *out)
 {
-    return n_left-- > 0 ? real_send(context, to, tag, bytes, n_bytes, out) : OT_ERR_IO;
+    if (n_left-- > 0)
+        return real.send(context, to, tag, bytes, n_bytes, out);
+    atomic_store(&broken->died, ot__clock_seconds());
+    return OT_ERR_IO;
+}
+
+// As a library that hears of it: what is under way arrives first.
+static ot_status test_alive(void *context, ot_request *requests, int n, int *n_done)
+{
+    static const double heard_after = 0.05; // seconds
+    const double died = atomic_load(&broken->died);
+
+    return died > 0 && ot__clock_seconds() - died > heard_after
+               ? OT_ERR_IO
+               : real.test(context, requests, n, n_done);
+}
+
+static void begin_breaking(ot_comm *comm, breaking *b)
+{
+    broken = b;
+    real = comm->job->transport;
+    comm->job->transport.test = test_alive;
+    n_left = b->n_sends;
+    if (ot_comm_rank(comm) == 0)
+        comm->job->transport.send = send_some;
 }
 
 static ot_status try_step(rank_session *s)
@@ -30,52 +55,73 @@ static ot_status try_step(rank_session *s)
     return st;
 }
 
+static bool same_elements(const picture *a, const picture *b)
+{
+    return a->n == b->n && memcmp(a->bytes, b->bytes, a->n) == 0;
+}
+
+// Rank 0 gives, and its messages fail. What a rank has then is all, nothing, or refused by steps.
 static void break_a_set(ot_comm *comm, void *context)
 {
     breaking *b = context;
     const trial t = {.how = STATE};
     ot_state_dict_options o = options_of(&t, comm);
     const bool is_root = ot_comm_rank(comm) == 0;
+    picture whole, empty, found;
     rank_session s;
-    ot_dict *whole = NULL;
+    ot_dict *state = NULL;
     ot_status st;
 
     begin_rank(&s, comm, t.how);
     o.gather = OT_GATHER_ALL;
-    RANK_MUST(ot_session_get_shards(s.f.session, ALL_SECTIONS, &o, &whole));
+    RANK_MUST(ot_session_get_shards(s.f.session, ALL_SECTIONS, &o, &state));
+    RANK_MUST(ot_comm_barrier(comm));
     o.scatter = OT_SCATTER_ROOT;
-    if (is_root) {
-        n_left = b->n_sends;
-        real_send = comm->job->transport.send;
-        comm->job->transport.send = send_some;
-    }
+    whole = take_picture(&s.f);
     clear(&s);
-    st = ot_session_set_shards(s.f.session, ALL_SECTIONS, is_root ? whole : NULL, &o, NULL);
-    RANK_CHECK(st != OT_OK || !is_root, "its messages fail");
+    empty = take_picture(&s.f);
+    begin_breaking(comm, b);
+    st = ot_session_set_shards(s.f.session, ALL_SECTIONS, is_root ? state : NULL, &o, NULL);
+    found = take_picture(&s.f);
+    if (st == OT_OK)
+        atomic_fetch_add(&b->n_well, 1);
+    if (same_elements(&found, &whole))
+        atomic_fetch_add(&b->n_whole, 1);
+    RANK_CHECK(st != OT_OK || !s.f.session->is_half_set, "it has all");
     if (s.f.session->is_half_set) {
         atomic_fetch_add(&b->n_half, 1);
         RANK_CHECK(try_step(&s) == OT_ERR_STATE &&
                        strstr(ot_error_message(), "a part of a state only") != NULL,
                    "%s", ot_error_message());
+    } else if (st != OT_OK) {
+        RANK_CHECK(same_elements(&found, &empty), "%s, and some is changed", ot_status_name(st));
     }
     o.comm = NULL; // what is set whole needs no messages
     o.scatter = OT_SCATTER_EACH;
-    RANK_MUST(ot_session_set_shards(s.f.session, ALL_SECTIONS, whole, &o, NULL));
+    RANK_MUST(ot_session_set_shards(s.f.session, ALL_SECTIONS, state, &o, NULL));
     visit(&s, true);
     RANK_MUST(try_step(&s));
-    ot_dict_destroy(whole);
+    ot_dict_destroy(state);
     end_rank(&s);
 }
 
 static void a_state_that_is_set_in_part_is_set_again_before_steps(void **state)
 {
-    static const double timeout = 0.5;
-    breaking b = {0};
+    enum { N_RANKS = 3, FROM = 20, TO = 90 };
+    int n_failed = 0;
+    breaking b = {.n_sends = FROM};
 
     (void)state;
-    for (b.n_sends = 0; b.n_sends < 24; b.n_sends += 4)
-        run_ranks_over(2, NULL, timeout, break_a_set, &b);
-    assert_true(b.n_half > 0);
+    for (; b.n_sends < TO && b.n_well < N_RANKS; b.n_sends++) {
+        b.n_half = b.n_well = b.n_whole = 0;
+        b.died = 0;
+        run_ranks(N_RANKS, break_a_set, &b);
+        if (b.n_well > 0 && b.n_whole < N_RANKS)
+            fail_msg("after %d messages %d ranks have all, and %d end well", b.n_sends, b.n_whole,
+                     b.n_well);
+        n_failed += b.n_half == N_RANKS;
+    }
+    assert_true(n_failed > 0);
 }
 
 // ---- memory ----
