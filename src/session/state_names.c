@@ -214,17 +214,29 @@ ot_status ot__state_agree(const ot__state_call *call, ot_status st)
                : ot__comm_agree_on(call->options.comm, st, call->what, NULL, 0);
 }
 
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    return ot__id_mix(hash, text, strlen(text) + 1);
+}
+
 static uint64_t hash_of_names(const ot__state_call *call)
 {
     uint64_t hash = 0;
 
     for (int i = 0; i < call->n_names; i++) {
-        const ot_shape shape = ot__state_shape(&call->names[i]);
+        const ot__state_name *name = &call->names[i];
+        const ot_shape shape = ot__state_shape(name);
 
-        hash = ot__id_mix(hash, call->names[i].name, strlen(call->names[i].name));
-        hash = ot__id_mix_word(hash, (uint64_t)call->names[i].parameter->value->dtype);
+        hash = mix_text(mix_text(hash, name->name), name->parameter->name);
+        hash = ot__id_mix_word(hash, name->is_first);
+        hash = ot__id_mix_word(hash, (uint64_t)name->parameter->value->dtype);
         for (int k = 0; k < shape.ndim; k++)
             hash = ot__id_mix_word(hash, (uint64_t)shape.dim[k]);
+        if (name->how == NULL)
+            continue;
+        hash = ot__id_mix_word(hash, (uint64_t)name->how->transform);
+        for (int k = 0; k < 2 && name->how->transform == OT_NAME_TRANSPOSE; k++)
+            hash = ot__id_mix_word(hash, (uint64_t)name->how->axes[k]);
     }
     return hash;
 }
@@ -239,11 +251,15 @@ static uint64_t hash_of_options(const ot__state_call *call)
                               (uint64_t)o->strictness,
                               (uint64_t)(o->allow_cast != 0),
                               (uint64_t)(o->skip_frozen != 0),
+                              (uint64_t)(o->strip_prefix != 0),
+                              (uint64_t)o->n_include,
                               o->window_bytes};
     uint64_t hash = 0;
 
     for (size_t i = 0; i < OT_COUNT(words); i++)
         hash = ot__id_mix_word(hash, words[i]);
+    for (int i = 0; i < o->n_include; i++)
+        hash = mix_text(hash, o->include[i]);
     return hash;
 }
 

@@ -138,6 +138,79 @@ static void a_failure_on_one_rank_is_one_on_all(void **state)
     run_ranks(3, one_rank_differs, &t);
 }
 
+// Names, types and shapes are the same with each of these; what is called so is not.
+typedef struct other_call {
+    const char *of_a, *of_b; // the parameters that the names "a" and "b" are of
+    bool is_turned;          // "a" is a transposed matrix
+    const char *include[2];
+    const char *message;
+} other_call;
+
+static const other_call other_calls[] = {
+    {"b", "a", false, {NULL}, "differ in the names and shapes"},
+    {"a", "b", true, {NULL}, "differ in the names and shapes"},
+    {"a", "b", false, {"a", "*"}, "differ in the options"},
+};
+
+static ot_state_dict_options options_of_call(const other_call *c, ot_name_entry names[2])
+{
+    ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
+
+    for (int i = 0; i < 2; i++) {
+        names[i] = (ot_name_entry)OT_NAME_ENTRY_INIT;
+        names[i].name = i == 0 ? "a" : "b";
+        names[i].parameter = i == 0 ? c->of_a : c->of_b;
+    }
+    if (c->is_turned) {
+        names[0].transform = OT_NAME_TRANSPOSE;
+        names[0].axes[1] = 1;
+    }
+    o.names = names;
+    o.n_names = 2;
+    o.include = c->include;
+    o.n_include = c->include[0] != NULL ? 2 : 0;
+    return o;
+}
+
+static void one_rank_names_others(ot_comm *comm, void *context)
+{
+    static const other_call plain = {"a", "b", false, {NULL}, ""};
+    const int last = ot_comm_world_size(comm) - 1;
+    fixture f = {0};
+    ot_dict *state;
+
+    (void)context;
+    make(&f, OT_F32, NULL);
+    add(f.checkpoint, "a", OT_SHAPE(2, 2), 0);
+    add(f.checkpoint, "b", OT_SHAPE(2, 2), 0);
+    open_session(&f);
+    for (size_t i = 0; i < OT_COUNT(other_calls); i++) {
+        const other_call *c = ot_comm_rank(comm) == last ? &other_calls[i] : &plain;
+        ot_name_entry names[2];
+        ot_state_dict_options o = options_of_call(c, names);
+
+        o.comm = comm;
+        o.gather = OT_GATHER_ALL;
+        assert_told(ot_session_get_shards(f.session, OT_STATE_MODEL, &o, &state), OT_ERR_MISMATCH,
+                    other_calls[i].message);
+        o.comm = NULL;
+        o.gather = OT_GATHER_NONE;
+        RANK_MUST(ot_session_get_shards(f.session, OT_STATE_MODEL, &o, &state));
+        o.comm = comm;
+        o.scatter = OT_SCATTER_ROOT;
+        assert_told(ot_session_set_shards(f.session, OT_STATE_MODEL, state, &o, NULL),
+                    OT_ERR_MISMATCH, other_calls[i].message);
+        ot_dict_destroy(state);
+    }
+    teardown_of(&f);
+}
+
+static void ranks_that_call_something_else_so_are_told(void **state)
+{
+    (void)state;
+    run_ranks(3, one_rank_names_others, NULL);
+}
+
 // The state of rank 0 alone lacks a name, or has one of another shape: all ranks say so.
 static void root_gives_wrong(ot_comm *comm, void *context)
 {
@@ -347,6 +420,7 @@ int main(void)
         cmocka_unit_test(what_is_set_lies_where_it_belongs),
         cmocka_unit_test(states_go_from_any_ranks_to_any_others),
         cmocka_unit_test(a_failure_on_one_rank_is_one_on_all),
+        cmocka_unit_test(ranks_that_call_something_else_so_are_told),
         cmocka_unit_test(all_ranks_report_what_rank_0_lacks),
         cmocka_unit_test(parts_that_are_not_those_here_are_refused),
         cmocka_unit_test(a_lack_of_memory_on_one_rank_is_one_on_all),
