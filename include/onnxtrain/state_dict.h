@@ -154,8 +154,9 @@ OT_API void ot_shards_report_destroy(ot_shards_report *report); ///< NULL is fin
  * @param state  borrowed, and not changed. NULL on ranks that give nothing (OT_SCATTER_ROOT)
  * @param report NULL, or receives what did not fit, also on failure; the caller destroys it
  * @return OT_ERR_NOT_FOUND naming what is missing; OT_ERR_INVALID naming what is unexpected, does
- * not fit, or groups that contradict each other; OT_ERR_MISMATCH when ranks differ. When messages
- * fail after all was checked, steps are OT_ERR_STATE until a state is set
+ * not fit, or groups that contradict each other; OT_ERR_MISMATCH when ranks differ in options, in
+ * numbers that they give, or in tensors that are whole on all of them. When messages fail after all
+ * was checked, steps are OT_ERR_STATE until a state is set
  */
 OT_API ot_status ot_session_set_shards(ot_session *session, unsigned sections, const ot_dict *state,
                                        const ot_state_dict_options *options,

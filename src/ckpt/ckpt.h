@@ -261,6 +261,7 @@ void ot__ckpt_outdate(ot_checkpoint *checkpoint);
 bool ot__dict_has(const ot_dict *dict, const char *name); // NULL: no
 ot_status ot__dict_copy(const ot_dict *from, const char *name, ot_dict *to, const char *new_name);
 bool ot__dict_same(const ot_dict *a, const char *a_name, const ot_dict *b, const char *b_name);
+uint64_t ot__dict_hash(const ot_dict *dict, const char *name); // the same of such that are the same
 // dict_pack.c: for ranks of one job. Tensors of more than one element have no parts afterwards.
 ot_status ot__dict_pack(const ot_dict *dict, ot__buf *out);
 ot_status ot__dict_unpack(const char *bytes, ot_dict **out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of a dict: copies, comparisons, and bytes for other processes.
+// Values of a dict: copies, comparisons, and numbers that stand for them.
 #include <math.h>
 #include <string.h>
 
@@ -124,4 +124,66 @@ static bool are_same(const dict_entry *a, const dict_entry *b, int depth)
 bool ot__dict_same(const ot_dict *a, const char *a_name, const ot_dict *b, const char *b_name)
 {
     return are_same(entry_of(a, a_name), entry_of(b, b_name), 0);
+}
+
+static uint64_t hash_number(double number)
+{
+    const double positive = fabs(number) <= 0 ? 0 : number; // -0 is 0
+    uint64_t word = 1;
+
+    if (number == number)
+        memcpy(&word, &positive, sizeof word);
+    return ot__id_mix_word(OT_DICT_FLOAT, word);
+}
+
+static uint64_t hash_tensor(uint64_t hash, ot_dtype dtype, const ot_shape *shape)
+{
+    hash = ot__id_mix_word(hash, (uint64_t)dtype);
+    for (int k = 0; k < shape->ndim; k++)
+        hash = ot__id_mix_word(hash, (uint64_t)shape->dim[k]);
+    return hash;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n_bytes)
+{
+    return n_bytes > 0 ? ot__id_mix(hash, bytes, n_bytes) : hash;
+}
+
+// In whatever order the values of a dict stand.
+static uint64_t hash_entry(const dict_entry *e, int depth)
+{
+    uint64_t sum = 0;
+
+    if (is_number_entry(e))
+        return hash_number(number_of_entry(e));
+    switch (e->kind) {
+    case OT_DICT_STRING:
+        return hash_bytes(OT_DICT_STRING, e->value.s, strlen(e->value.s));
+    case OT_DICT_INTS:
+        return hash_bytes(OT_DICT_INTS, e->value.ints.values,
+                          (size_t)e->value.ints.n * sizeof(int64_t));
+    case OT_DICT_BYTES:
+        return hash_bytes(OT_DICT_BYTES, e->value.bytes.data, e->value.bytes.n_bytes);
+    case OT_DICT_TENSOR:
+        return hash_bytes(
+            hash_tensor(OT_DICT_TENSOR, e->value.tensor->dtype, &e->value.tensor->shape),
+            e->value.tensor->data, e->value.tensor->n_bytes);
+    case OT_DICT_NULL:
+        return OT_DICT_NULL;
+    case OT_DICT_SHARDS:
+        return hash_tensor(OT_DICT_SHARDS, e->value.shards->dtype, &e->value.shards->shape);
+    default:
+        break;
+    }
+    for (int i = 0; i < e->value.dict->n_entries && depth <= DEPTH_MAX; i++) {
+        const dict_entry *inner = &e->value.dict->entries[i];
+
+        sum += ot__id_mix(hash_entry(inner, depth + 1), inner->name, strlen(inner->name));
+    }
+    return ot__id_mix_word((uint64_t)e->kind, sum);
+}
+
+uint64_t ot__dict_hash(const ot_dict *dict, const char *name)
+{
+    return hash_entry(entry_of(dict, name), 0);
 }

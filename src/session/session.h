@@ -194,7 +194,9 @@ typedef struct ot__state_owner {
     void *context;
     ot_status (*fill)(void *context, ot_dict *to);
     ot_status (*check)(void *context, const ot_dict *from); // what is given, before all is taken
-    void (*take)(void *context);                            // after, whatever was given
+    // The numbers that were found then, from 0 on; false behind the last.
+    bool (*number)(void *context, int index, const char **name, double *value);
+    void (*take)(void *context); // after, whatever was given
 } ot__state_owner;
 ot_status ot__session_get_shards(ot_session *session, unsigned sections,
                                  const ot_state_dict_options *options, const ot__state_owner *owner,

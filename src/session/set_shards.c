@@ -74,9 +74,8 @@ static ot_status make_room(ot__pending_state *pending)
 
 // ---- copying: nothing can fail but messages ----
 
-// A given tensor in the type and the axes of the checkpoint.
-static const void *prepare_given(const ot__pending_state *pending, const ot__pending_tensor *t,
-                                 const ot_tensor *given)
+const void *ot__pending_values(const ot__pending_state *pending, const ot__pending_tensor *t,
+                               const ot_tensor *given)
 {
     const ot_dtype dtype = t->to->dtype;
     const void *data = given->data;
@@ -129,7 +128,7 @@ static void copy_box_of_part(const ot__pending_tensor *t, const ot_shard_box *ow
                  ot_dtype_size(t->to->dtype));
 }
 
-static void copy_parts(const ot__pending_state *pending, const ot__pending_tensor *t)
+void ot__pending_copy_parts(const ot__pending_state *pending, const ot__pending_tensor *t)
 {
     const int rank = own_rank(pending->call);
     ot_shard_box whole = {.box.ndim = t->to->shape.ndim};
@@ -141,7 +140,7 @@ static void copy_parts(const ot__pending_state *pending, const ot__pending_tenso
 
         if (t->shards->parts[i]->data == t->to->data) // a view of what is here
             continue;
-        data = prepare_given(pending, t, t->shards->parts[i]);
+        data = ot__pending_values(pending, t, t->shards->parts[i]);
         if (t->sharding == NULL)
             copy_box_of_part(t, &whole, &box, data);
         for (int64_t k = 0; t->sharding != NULL && k < t->parts.n_boxes[rank]; k++)
@@ -152,8 +151,9 @@ static void copy_parts(const ot__pending_state *pending, const ot__pending_tenso
 static ot_status receive_tensor(const ot__pending_state *pending, const ot__pending_tensor *t)
 {
     const ot__state_call *call = pending->call;
-    const void *whole =
-        t->tensor != NULL && ot__state_is_root(call) ? prepare_given(pending, t, t->tensor) : NULL;
+    const void *whole = t->tensor != NULL && ot__state_is_root(call)
+                            ? ot__pending_values(pending, t, t->tensor)
+                            : NULL;
 
     if (ot__sharding_cuts(t->sharding))
         return ot__parts_scatter(call, &t->parts, whole, t->to);
@@ -177,9 +177,9 @@ static ot_status take_given(const ot__pending_state *pending, const ot__pending_
     if (comes_from_root(pending->call))
         return receive_tensor(pending, t);
     if (t->tensor != NULL)
-        copy_own(pending->call, t, prepare_given(pending, t, t->tensor));
+        copy_own(pending->call, t, ot__pending_values(pending, t, t->tensor));
     else
-        copy_parts(pending, t);
+        ot__pending_copy_parts(pending, t);
     return OT_OK;
 }
 
@@ -295,6 +295,7 @@ static ot_status set_checked_state(ot__state_call *call, const ot_dict *state, b
     const ot_status joined = ot__reports_join(call, report);
 
     st = ot__state_agree(call, st == OT_OK ? joined : st);
+    OT_THEN(st, ot__pending_agree(&pending, (ot_dict *)(uintptr_t)state));
     if (st == OT_OK && !is_check)
         st = take_pending(&pending);
     end_pending(&pending);

@@ -50,6 +50,14 @@ ot_status ot__pending_add_fresh(ot__pending_state *pending, const ot__pending_te
 ot_status ot__reports_join(const ot__state_call *call, ot_shards_report *report);
 // Collective: all have the bytes of the root.
 ot_status ot__state_spread(ot_comm *comm, int root, ot__buf *bytes, const char *what);
+// agree_shards.c. Collective where all ranks give a state: OT_ERR_MISMATCH when they are about to
+// take other numbers, or other values of what is whole on all.
+ot_status ot__pending_agree(const ot__pending_state *pending, ot_dict *state);
+// set_shards.c: a given tensor in the type and the axes of the checkpoint, until the next call;
+// what is here of given parts, into `to`.
+const void *ot__pending_values(const ot__pending_state *pending, const ot__pending_tensor *t,
+                               const ot_tensor *given);
+void ot__pending_copy_parts(const ot__pending_state *pending, const ot__pending_tensor *t);
 // check_verdict.c: what the strictness makes of the report.
 ot_status ot__pending_verdict(const ot__pending_state *pending);
 

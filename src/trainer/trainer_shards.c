@@ -62,6 +62,27 @@ static ot_status check_trainer_own(void *context, const ot_dict *from)
     return read_own_count(from, OT_KEY_STABLE_UPDATES, &has_stable, &own->scale.n_stable);
 }
 
+// What is not given is below 0.
+static bool number_of_trainer_own(void *context, int index, const char **name, double *value)
+{
+    const trainer_own *own = context;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {OT_KEY_SHARDS_STEP, own->has_step ? (double)own->step : -1},
+        {OT_KEY_OPTIMIZATION_STEP, own->has_update ? (double)own->optimization_step : -1},
+        {OT_KEY_LOSS_SCALE, own->scale.is_there ? own->scale.loss_scale : -1},
+        {OT_KEY_STABLE_UPDATES, own->scale.is_there ? (double)own->scale.n_stable : -1},
+    };
+
+    if ((size_t)index >= OT_COUNT(numbers))
+        return false;
+    *name = numbers[index].name;
+    *value = numbers[index].value;
+    return true;
+}
+
 // An accumulation under way is of another state.
 static void take_trainer_own(void *context)
 {
@@ -89,6 +110,7 @@ static ot__state_owner owner_of(trainer_own *own)
     return (ot__state_owner){.context = own,
                              .fill = fill_trainer_own,
                              .check = check_trainer_own,
+                             .number = number_of_trainer_own,
                              .take = take_trainer_own};
 }
 

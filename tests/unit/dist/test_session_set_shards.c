@@ -306,6 +306,14 @@ static ot_status set_from_root(rank_session *s, ot_state_dict_options *o, ot_dic
     return ot_session_set_shards(s->f.session, ALL_SECTIONS, gives ? whole : NULL, o, NULL);
 }
 
+static ot_status set_from_each(rank_session *s, ot_state_dict_options *o, ot_dict *whole,
+                               bool gives)
+{
+    (void)gives;
+    o->scatter = OT_SCATTER_EACH;
+    return ot_session_set_shards(s->f.session, ALL_SECTIONS, whole, o, NULL);
+}
+
 // Fails at the n-th allocation of one rank, for every n until it works: all ranks say so.
 static void until_all_have_memory(ot_comm *comm, rank_session *s, const trial *t, ot_dict *whole,
                                   shards_call call, int failing)
@@ -347,6 +355,8 @@ static void starve(ot_comm *comm, void *context)
     for (int failing = 0; failing < ot_comm_world_size(comm); failing++) {
         until_all_have_memory(comm, &s, t, whole, get_all, failing);
         until_all_have_memory(comm, &s, t, whole, set_from_root, failing);
+        if (t->how == VALUES && failing > 0)
+            until_all_have_memory(comm, &s, t, whole, set_from_each, failing);
     }
     ot_dict_destroy(whole);
     end_rank(&s);

@@ -266,10 +266,23 @@ static void a_state_that_does_not_fit_changes_nothing_and_all_report_the_same(vo
         run_ranks(3, give_wrong, (void *)(uintptr_t)&givings[i]);
 }
 
-// Each rank lacks something else, which is no error: all report all of it.
-static void lack_one_each(ot_comm *comm, void *context)
+static void check_names(const ot_shards_report *report, ot_report_category category,
+                        const char *const names[3])
 {
-    static const char *const names[] = {"fc1.bias", "fc1.weight", "fc2.bias"};
+    RANK_CHECK(ot_shards_report_count(report, category) == 3, "%d names",
+               ot_shards_report_count(report, category));
+    for (int i = 0; i < ot_shards_report_count(report, category); i++)
+        RANK_CHECK(strcmp(ot_shards_report_name(report, category, i), names[i]) == 0, "%s",
+                   ot_shards_report_name(report, category, i));
+}
+
+// Each rank has a name too many, which is no error; then each lacks one that others give.
+static void give_other_names(ot_comm *comm, void *context)
+{
+    static const char *const more[] = {"more", "still more", "too much"}, *const missing[] = {
+                                                                              "fc1.bias",
+                                                                              "fc1.weight",
+                                                                              "fc2.bias"};
     ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
     ot_shards_report *report = NULL;
     ot_dict *given;
@@ -278,16 +291,20 @@ static void lack_one_each(ot_comm *comm, void *context)
     (void)context;
     begin_rank(&s, comm, VALUES);
     given = whole_state(&s, comm);
-    RANK_MUST(ot_dict_remove(dict_in(given, "model"), names[ot_comm_rank(comm)]));
+    put(dict_in(given, "model"), more[ot_comm_rank(comm)], OT_F32, OT_SHAPE(2));
     o.comm = comm;
     o.scatter = OT_SCATTER_EACH;
     o.strictness = OT_STRICTNESS_SUBSET;
     RANK_MUST(ot_session_check_shards(s.f.session, ALL_SECTIONS, given, &o, &report));
-    RANK_CHECK(ot_shards_report_count(report, OT_REPORT_MISSING) == 3, "%d are missing",
-               ot_shards_report_count(report, OT_REPORT_MISSING));
-    for (int i = 0; i < ot_shards_report_count(report, OT_REPORT_MISSING); i++)
-        RANK_CHECK(strcmp(ot_shards_report_name(report, OT_REPORT_MISSING, i), names[i]) == 0, "%s",
-                   ot_shards_report_name(report, OT_REPORT_MISSING, i));
+    check_names(report, OT_REPORT_UNEXPECTED, more);
+    ot_shards_report_destroy(report);
+    RANK_MUST(ot_dict_remove(dict_in(given, "model"), missing[ot_comm_rank(comm)]));
+    RANK_CHECK(ot_session_check_shards(s.f.session, ALL_SECTIONS, given, &o, &report) ==
+                       OT_ERR_MISMATCH &&
+                   strstr(ot_error_message(), "ranks 0 and 1 differ in 'fc1.bias' of the state, "
+                                              "which rank 0 does not give") != NULL,
+               "%s", ot_error_message());
+    check_names(report, OT_REPORT_MISSING, missing);
     ot_shards_report_destroy(report);
     ot_dict_destroy(given);
     end_rank(&s);
@@ -296,7 +313,7 @@ static void lack_one_each(ot_comm *comm, void *context)
 static void a_report_has_what_does_not_fit_on_any_rank(void **state)
 {
     (void)state;
-    run_ranks(3, lack_one_each, NULL);
+    run_ranks(3, give_other_names, NULL);
 }
 
 int main(void)

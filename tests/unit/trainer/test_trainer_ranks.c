@@ -112,6 +112,43 @@ static void before_the_first_update_moments_are_whole(void **state)
     ot_model_destroy(model);
 }
 
+// Where a trainer stands is the same on all ranks, or no state.
+static void give_other_steps(ot_comm *comm, void *context)
+{
+    static const char *const names[] = {"train_step", "optimization_step"};
+    ot_trainer_options options = of_replicas(N_RANKS);
+    ot_trainer *trainer = NULL;
+    ot_dict *state = NULL, *in = NULL;
+
+    RANK_MUST(make_by("AdamOptimizer", context, comm, &options, &trainer));
+    RANK_MUST(step_of_rank(trainer, 0));
+    for (size_t i = 0; i < OT_COUNT(names); i++) {
+        char message[64];
+        ot_status st;
+
+        RANK_MUST(ot_trainer_get_shards(trainer, OT_STATE_OWN, NULL, &state));
+        RANK_MUST(ot_dict_get_dict(state, "train", &in));
+        RANK_MUST(ot_trainer_set_shards(trainer, OT_STATE_OWN, state, NULL, NULL));
+        RANK_MUST(ot_dict_set_int(in, names[i], 7 + ot_comm_rank(comm)));
+        snprintf(message, sizeof message, "differ in '%s' of the state", names[i]);
+        st = ot_trainer_set_shards(trainer, OT_STATE_OWN, state, NULL, NULL);
+        RANK_CHECK(st == OT_ERR_MISMATCH && strstr(ot_error_message(), message) != NULL, "%s: %s",
+                   names[i], ot_error_message());
+        ot_dict_destroy(state);
+    }
+    RANK_MUST(step_of_rank(trainer, 1));
+    ot_trainer_destroy(trainer);
+}
+
+static void ranks_do_not_take_other_steps(void **state)
+{
+    ot_model *model = linear_model();
+
+    (void)state;
+    run_ranks(N_RANKS, give_other_steps, model);
+    ot_model_destroy(model);
+}
+
 // ---- gradients that are not finite on one rank ----
 
 enum { BAD_STEP = 1 };
@@ -400,6 +437,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(updates_are_those_of_the_batches_of_all_ranks),
         cmocka_unit_test(before_the_first_update_moments_are_whole),
+        cmocka_unit_test(ranks_do_not_take_other_steps),
         cmocka_unit_test(all_ranks_skip_what_is_not_finite_on_one),
         cmocka_unit_test(a_function_that_fails_on_one_rank_fails_on_all),
         cmocka_unit_test(what_does_not_fit_the_communicator_is_refused_on_all_ranks),
