@@ -322,8 +322,8 @@ static ot_status check_given_groups(optimizer_check *c)
     if (list == NULL)
         return ot__report_add(c->pending->report, OT_REPORT_MISSING, OT_STATE_OPTIMIZER,
                               OT_KEY_GROUPS, "");
-    OT_TRY(ot__groups_check(c->pending->call, list, c->pending->report, &is_refused,
-                            &c->pending->groups));
+    OT_TRY(ot__groups_check(c->pending->call, list, c->state == NULL, c->pending->report,
+                            &is_refused, &c->pending->groups));
     c->pending->is_refused = c->pending->is_refused || is_refused;
     return OT_OK;
 }

@@ -18,6 +18,7 @@ typedef struct group_check {
     ot__pending_groups *out;
     ot_model *model; // a copy with other numbers; NULL: they are the same
     ot_node *rule;   // of it
+    bool is_flat;    // the list was made from flat keys, with all own groups
     bool is_refused;
 } group_check;
 
@@ -96,7 +97,7 @@ static ot_status match_member(group_check *c, int i_parameter, int group)
     if (name == NULL)
         return OT_OK;
     if (number == 0)
-        return ot__report_add(c->report, OT_REPORT_GROUP, OT_STATE_OPTIMIZER, name->name,
+        return ot__report_add(c->report, OT_REPORT_MISSING, OT_STATE_OPTIMIZER, name->name,
                               "is in no group of the state");
     if (c->given[group] == NULL)
         c->given[group] = given_group(c, (int)number - 1);
@@ -130,6 +131,33 @@ static ot_status match_empty(group_check *c)
             OT_TRY(ot__report_add(c->report, OT_REPORT_GROUP, OT_STATE_OPTIMIZER, name,
                                   "has no parameters, and is not in the state: it stays"));
         }
+    }
+    return OT_OK;
+}
+
+static bool is_taken(const group_check *c, const ot_dict *group)
+{
+    bool taken = false;
+
+    for (int g = 0; g < c->optimizer->n_groups && !taken; g++)
+        taken = c->given[g] == group;
+    return taken;
+}
+
+// Groups without parameters that are none of the own. Behind a filter any may be one.
+static ot_status check_superfluous(group_check *c)
+{
+    for (int i = 0; i < ot_dict_count(c->list) && !c->is_flat; i++) {
+        ot_dict *params;
+        char name[32];
+
+        OT_TRY(ot_dict_get_list(given_group(c, i), OT_KEY_PARAMS, &params));
+        if (ot_dict_count(params) > 0 || c->call->options.n_include > 0 ||
+            is_taken(c, given_group(c, i)))
+            continue;
+        snprintf(name, sizeof name, OT_KEY_GROUPS ".%d", i);
+        OT_TRY(ot__report_add(c->report, OT_REPORT_UNEXPECTED, OT_STATE_OPTIMIZER, name,
+                              "has no parameters"));
     }
     return OT_OK;
 }
@@ -344,11 +372,16 @@ static ot_status make_optimizer(group_check *c)
     return st;
 }
 
-ot_status ot__groups_check(const ot__state_call *call, ot_dict *list, ot_shards_report *report,
-                           bool *is_refused, ot__pending_groups *out)
+ot_status ot__groups_check(const ot__state_call *call, ot_dict *list, bool is_flat,
+                           ot_shards_report *report, bool *is_refused, ot__pending_groups *out)
 {
     const ot__optimizer *o = &call->session->optimizer;
-    group_check c = {.call = call, .optimizer = o, .report = report, .list = list, .out = out};
+    group_check c = {.call = call,
+                     .optimizer = o,
+                     .report = report,
+                     .list = list,
+                     .is_flat = is_flat,
+                     .out = out};
     ot_status st;
 
     *out = (ot__pending_groups){.is_given = true};
@@ -360,6 +393,7 @@ ot_status ot__groups_check(const ot__state_call *call, ot_dict *list, ot_shards_
     for (int i = 0; i < o->n_parameters && st == OT_OK; i++)
         st = match_member(&c, i, ot__group_of(o, i));
     OT_THEN(st, match_empty(&c));
+    OT_THEN(st, check_superfluous(&c));
     OT_THEN(st, take_numbers(&c));
     for (int g = 0; g < o->n_groups && st == OT_OK; g++)
         st = keep_custom(&c, g);

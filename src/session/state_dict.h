@@ -108,9 +108,10 @@ typedef struct ot__pending_groups {
     bool has_rates;          // they are given
     ot_dict *custom;         // by group
 } ot__pending_groups;
-// `is_refused`: the report says of groups what cannot be.
-ot_status ot__groups_check(const ot__state_call *call, ot_dict *list, ot_shards_report *report,
-                           bool *is_refused, ot__pending_groups *out);
+// `is_flat`: the list has all groups of the optimizer, some perhaps empty. `is_refused`: the report
+// says of groups what cannot be.
+ot_status ot__groups_check(const ot__state_call *call, ot_dict *list, bool is_flat,
+                           ot_shards_report *report, bool *is_refused, ot__pending_groups *out);
 void ot__groups_take(ot_session *session, ot__pending_groups *groups);
 void ot__groups_drop(ot__pending_groups *groups);
 // A number of whatever kind; false: it is none.

@@ -101,6 +101,28 @@ static void add_group(ot_dict *state)
     RANK_MUST(ot_dict_set_string(params, "0", "fc1.bias"));
 }
 
+static void forget_member(ot_dict *state)
+{
+    ot_dict *list = NULL;
+
+    RANK_MUST(ot_dict_set_list(first_group(state), "params", &list));
+    for (int i = 1; i < N_PARTS; i++) {
+        char number[16];
+
+        snprintf(number, sizeof number, "%d", i - 1);
+        RANK_MUST(ot_dict_set_string(list, number, mlp_parts[i].name));
+    }
+}
+
+static void add_empty_group(ot_dict *state)
+{
+    ot_dict *list = NULL, *group = NULL;
+
+    RANK_MUST(ot_dict_get_list(dict_in(state, "optim"), "param_groups", &list));
+    RANK_MUST(ot_dict_set_dict(list, "1", &group));
+    RANK_MUST(ot_dict_set_list(group, "params", &list));
+}
+
 static void turn_rate(ot_dict *state)
 {
     RANK_MUST(ot_dict_set_float(first_group(state), "lr", -1));
@@ -157,6 +179,10 @@ static const wrong wrongs[] = {
      "state.fc2.bias.exp_avg_sq"},
     {age_one, OT_ERR_INVALID, "has another number of updates", OT_REPORT_GROUP, NULL},
     {add_group, OT_ERR_INVALID, "is in two groups of the state", OT_REPORT_GROUP, "fc1.bias"},
+    {forget_member, OT_ERR_NOT_FOUND, "'fc1.weight' is in no group of the state", OT_REPORT_MISSING,
+     "fc1.weight"},
+    {add_empty_group, OT_ERR_INVALID, "unexpected: 'param_groups.1' has no parameters",
+     OT_REPORT_UNEXPECTED, "param_groups.1"},
     {turn_rate, OT_ERR_INVALID, "'lr' is not a finite number", OT_REPORT_GROUP, "lr"},
     {give_text_for_number, OT_ERR_INVALID, "is not a number", OT_REPORT_DTYPE,
      "param_groups.0.eps"},

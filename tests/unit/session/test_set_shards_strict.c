@@ -2,6 +2,17 @@
 // What of a state that does not fit each strictness refuses, and what reports say.
 #include "state_dict_fixture.h"
 
+// The matrices decay, the biases do not.
+static const char two_groups_text[] =
+    "<ir_version: 8, opset_import: [\"\" : 17, \"ai.onnxtrain\" : 1]>\n"
+    "adam (float[2] learning_rate, int64[1] step, seq(T[]) params, seq(T[]) gradients, seq(T[]) "
+    "first_order_moments, seq(T[]) second_order_moments) => (bool[1] flag)\n"
+    "{\n"
+    "  flag = ai.onnxtrain.AdamOptimizer<lambda = [0.1, 0.0], group = [0, 1, 0, 1], "
+    "names = [\"fc1.weight\", \"fc1.bias\", \"fc2.weight\", \"fc2.bias\"]>"
+    "(learning_rate, step, params, gradients, first_order_moments, second_order_moments)\n"
+    "}\n";
+
 enum { BOTH = OT_STATE_MODEL | OT_STATE_OPTIMIZER };
 
 static ot_status set(fixture *f, unsigned sections, const ot_dict *dict, ot_strictness strictness,
@@ -174,6 +185,42 @@ static void forget_groups(ot_dict *optim)
     must(ot_dict_remove(optim, "param_groups"));
 }
 
+static void empty_the_groups(ot_dict *optim)
+{
+    ot_dict *list;
+
+    must(ot_dict_set_list(optim, "param_groups", &list));
+}
+
+static void forget_a_member(ot_dict *optim)
+{
+    ot_dict *list;
+
+    must(ot_dict_set_list(inside(optim, "param_groups/0"), "params", &list));
+    for (int i = 1; i < N_PARTS; i++) {
+        char number[16];
+
+        (void)snprintf(number, sizeof number, "%d", i - 1);
+        must(ot_dict_set_string(list, number, mlp_parts[i].name));
+    }
+}
+
+static void add_an_empty_group(ot_dict *optim)
+{
+    ot_dict *group, *params;
+
+    must(ot_dict_set_dict(inside(optim, "param_groups"), "1", &group));
+    must(ot_dict_set_list(group, "params", &params));
+    must(ot_dict_set_float(group, "lr", 3));
+}
+
+static void forget_flat_groups(ot_dict *optim)
+{
+    for (int i = ot_dict_count(optim) - 1; i >= 0; i--)
+        if (strncmp(ot_dict_name(optim, i), "param_groups.", 13) == 0)
+            must(ot_dict_remove(optim, ot_dict_name(optim, i)));
+}
+
 static void forget_a_number(ot_dict *optim)
 {
     must(ot_dict_remove(inside(optim, "param_groups/0"), "eps"));
@@ -213,6 +260,22 @@ static const odd_case odd_cases[] = {
     {add_a_stranger, {OT_ERR_INVALID, OT_OK}, "'fc9' is in a group of the state", 0},
     {add_the_state_of_a_stranger, {OT_ERR_INVALID, OT_OK}, "unexpected: 'state.fc9'", 0},
     {forget_groups, {OT_ERR_NOT_FOUND, OT_OK}, "missing: 'param_groups'", 0},
+    {empty_the_groups,
+     {OT_ERR_NOT_FOUND, OT_OK},
+     "missing: 'fc1.weight' is in no group of the state, 'fc1.bias' is",
+     0},
+    {forget_a_member,
+     {OT_ERR_NOT_FOUND, OT_OK},
+     "missing: 'fc1.weight' is in no group of the state",
+     0},
+    {add_an_empty_group,
+     {OT_ERR_INVALID, OT_OK},
+     "unexpected: 'param_groups.1' has no parameters",
+     0},
+    {forget_flat_groups,
+     {OT_ERR_NOT_FOUND, OT_OK},
+     "missing: 'fc1.weight' is in no group of the state",
+     1},
     {forget_a_number, {OT_ERR_NOT_FOUND, OT_OK}, "missing: 'param_groups.0.eps'", 0},
     {give_text_for_a_number,
      {OT_ERR_INVALID, OT_ERR_INVALID},
@@ -248,7 +311,64 @@ static void odd_states_of_optimizers_are_named(void **state)
         }
 }
 
+typedef struct group_case {
+    void (*spoil)(ot_dict *optim);
+    ot_status refusal; // by levels that want all of the model
+    ot_report_category category;
+    int n;
+    const char *name;
+    int flat;
+} group_case;
+
+static void groups_are_all_there_or_told(void **state)
+{
+    fixture *f = *state;
+    static const group_case cases[] = {
+        {empty_the_groups, OT_ERR_NOT_FOUND, OT_REPORT_MISSING, N_PARTS, "fc1.weight", 0},
+        {forget_flat_groups, OT_ERR_NOT_FOUND, OT_REPORT_MISSING, N_PARTS, "fc1.weight", 1},
+        {forget_a_member, OT_ERR_NOT_FOUND, OT_REPORT_MISSING, 1, "fc1.weight", 0},
+        {add_an_empty_group, OT_ERR_INVALID, OT_REPORT_UNEXPECTED, 1, "param_groups.1", 0},
+    };
+
+    make_trained(f, mlp_adamw_text, 1);
+    for (size_t i = 0; i < OT_COUNT(cases); i++)
+        for (int s = OT_STRICTNESS_ALL; s <= OT_STRICTNESS_NONE; s++) {
+            const group_case *c = &cases[i];
+            const bool is_refused = s == OT_STRICTNESS_ALL || s == OT_STRICTNESS_MODEL;
+            ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
+            ot_shards_report *report;
+            ot_dict *dict;
+
+            o.flat_optimizer = c->flat;
+            dict = state_of(f, OT_STATE_OPTIMIZER, &o);
+            c->spoil(inside(dict, "optim"));
+            must_be(set(f, OT_STATE_OPTIMIZER, dict, (ot_strictness)s, &report),
+                    is_refused ? c->refusal : OT_OK, c->name);
+            assert_int_equal(ot_shards_report_count(report, c->category), c->n);
+            assert_string_equal(ot_shards_report_name(report, c->category, 0), c->name);
+            ot_shards_report_destroy(report);
+            ot_dict_destroy(dict);
+        }
+}
+
 // ---- filters and frozen parameters ----
+
+// A filter leaves groups without parameters.
+static void groups_may_be_outside_a_filter(void **state)
+{
+    fixture *f = *state;
+    static const char *const include[] = {"*.bias"};
+    ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
+    ot_dict *dict;
+
+    make_trained(f, two_groups_text, 1);
+    o.include = include;
+    o.n_include = 1;
+    dict = state_of(f, OT_STATE_OPTIMIZER, &o);
+    assert_int_equal(ot_dict_count(inside(dict, "optim/param_groups/0/params")), 0);
+    must(ot_session_set_shards(f->session, OT_STATE_OPTIMIZER, dict, &o, NULL));
+    ot_dict_destroy(dict);
+}
 
 static void frozen_parameters_may_be_outside_a_filter(void **state)
 {
@@ -275,10 +395,9 @@ static void frozen_parameters_may_be_outside_a_filter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_strictness_takes_what_it_says),
-        TEST(the_report_has_every_name_by_its_category),
-        TEST(odd_states_of_optimizers_are_named),
-        TEST(frozen_parameters_may_be_outside_a_filter),
+        TEST(every_strictness_takes_what_it_says), TEST(the_report_has_every_name_by_its_category),
+        TEST(odd_states_of_optimizers_are_named),  TEST(groups_are_all_there_or_told),
+        TEST(groups_may_be_outside_a_filter),      TEST(frozen_parameters_may_be_outside_a_filter),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
