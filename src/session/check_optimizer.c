@@ -17,7 +17,6 @@ typedef struct optimizer_check {
     ot__pending_state *pending;
     const ot__optimizer *optimizer;
     ot_dict *optim, *state; // `state` NULL: it is flat
-    ot__map known;          // flat keys that have been looked for
 } optimizer_check;
 
 static ot_status find_given(optimizer_check *c, const char *name, const char *slot,
@@ -278,6 +277,38 @@ static ot_status make_flat_groups(const optimizer_check *c, ot_dict **list)
     return OT_OK;
 }
 
+// Behind a filter only keys of names that it takes are looked at. `key`, which does not say where
+// its name ends, is used up.
+static bool may_be_included(const optimizer_check *c, char *key)
+{
+    bool is_in = ot__state_includes(c->pending->call, key);
+
+    for (char *dot; !is_in && (dot = strrchr(key, '.')) != NULL;) {
+        *dot = '\0';
+        is_in = ot__state_includes(c->pending->call, key);
+    }
+    return is_in;
+}
+
+static ot_status note_unknown_key(optimizer_check *c, const char *key)
+{
+    const char *rest = key;
+    char *name;
+    bool is_in;
+
+    if (ot__starts_with(key, OT_KEY_STATE "."))
+        rest += strlen(OT_KEY_STATE ".");
+    else if (ot__starts_with(key, OT_KEY_GROUPS "."))
+        rest += strlen(OT_KEY_GROUPS ".");
+    name = ot__strdup(rest);
+    OT_TRY(ot__made(name != NULL));
+    is_in = may_be_included(c, name);
+    ot__free(name);
+    return is_in ? ot__report_add(c->pending->report, OT_REPORT_UNEXPECTED, OT_STATE_OPTIMIZER, key,
+                                  "")
+                 : OT_OK;
+}
+
 static ot_status take_flat_key(optimizer_check *c, ot_dict *list, const char *key)
 {
     const char *rest = NULL;
@@ -287,12 +318,8 @@ static ot_status take_flat_key(optimizer_check *c, ot_dict *list, const char *ke
 
     if (ot__starts_with(key, OT_KEY_GROUPS "."))
         name = name_of_key(c, key + strlen(OT_KEY_GROUPS "."), &rest);
-    if (name == NULL) {
-        if (is_flat_slot(c, key) || c->pending->call->options.n_include > 0)
-            return OT_OK;
-        return ot__report_add(c->pending->report, OT_REPORT_UNEXPECTED, OT_STATE_OPTIMIZER, key,
-                              "");
-    }
+    if (name == NULL)
+        return is_flat_slot(c, key) ? OT_OK : note_unknown_key(c, key);
     if (group_of_name(c, name) < 0) // frozen
         return OT_OK;
     snprintf(number, sizeof number, "%d", group_of_name(c, name));
@@ -300,11 +327,60 @@ static ot_status take_flat_key(optimizer_check *c, ot_dict *list, const char *ke
     return add_flat_number(c, group, name, key, rest);
 }
 
+static bool must_be_given(const optimizer_check *c, const char *hyper)
+{
+    ot__hyper_row row;
+
+    for (int i = 0; ot__hyper_row_at(c->optimizer->rule->op, i, &row); i++)
+        if (strcmp(row.key, hyper) == 0)
+            return !row.is_own;
+    return strcmp(hyper, OT_KEY_LR) == 0;
+}
+
+// Numbers of its group that a member lacks while others have them. One that lacks all is in no
+// group.
+static ot_status check_flat_member(optimizer_check *c, const ot_dict *group, const char *name)
+{
+    ot__buf key = {0};
+    int n_given = 0;
+    ot_status st = OT_OK;
+
+    for (int i = 0; i < 2 * ot_dict_count(group) && st == OT_OK; i++) { // counted, then told
+        const char *hyper = ot_dict_name(group, i % ot_dict_count(group));
+        const bool is_told = i >= ot_dict_count(group);
+
+        if (!must_be_given(c, hyper))
+            continue;
+        key.length = 0;
+        ot__buf_printf(&key, OT_KEY_GROUPS ".%s.%s", name, hyper);
+        st = ot__buf_status(&key);
+        if (st == OT_OK && ot__dict_has(c->optim, key.data))
+            n_given++;
+        else if (is_told && n_given > 0)
+            OT_THEN(st, ot__report_add(c->pending->report, OT_REPORT_MISSING, OT_STATE_OPTIMIZER,
+                                       key.data, ""));
+    }
+    ot__buf_deinit(&key);
+    return st;
+}
+
 static ot_status flat_groups(optimizer_check *c, ot_dict **list)
 {
+    const ot__optimizer *o = c->optimizer;
+    ot_dict *group;
+    char number[16];
+
     OT_TRY(make_flat_groups(c, list));
     for (int i = 0; i < ot_dict_count(c->optim); i++)
         OT_TRY(take_flat_key(c, *list, ot_dict_name(c->optim, i)));
+    for (int i = 0; i < o->n_parameters; i++) {
+        const ot__state_name *name = ot__state_name_of(c->pending->call, o->parameters[i]);
+
+        snprintf(number, sizeof number, "%d", ot__group_of(o, i));
+        OT_TRY(ot_dict_get_dict(*list, number, &group));
+        if (name != NULL)
+            OT_TRY(check_flat_member(c, group, name->name));
+    }
     return OT_OK;
 }
 

@@ -241,6 +241,16 @@ static void forget_a_flat_number(ot_dict *optim)
     }
 }
 
+static void forget_the_first_flat_number(ot_dict *optim)
+{
+    must(ot_dict_remove(optim, "param_groups.fc1.weight.lr"));
+}
+
+static void forget_a_later_flat_number(ot_dict *optim)
+{
+    must(ot_dict_remove(optim, "param_groups.fc2.bias.eps"));
+}
+
 static void forget_a_flat_slot(ot_dict *optim)
 {
     must(ot_dict_remove(optim, "state.fc1.weight.exp_avg_sq"));
@@ -282,6 +292,14 @@ static const odd_case odd_cases[] = {
      "'param_groups.0.eps' is not a number",
      0},
     {forget_a_flat_number, {OT_ERR_NOT_FOUND, OT_OK}, "missing: 'param_groups.0.lr'", 1},
+    {forget_the_first_flat_number,
+     {OT_ERR_NOT_FOUND, OT_OK},
+     "missing: 'param_groups.fc1.weight.lr'",
+     1},
+    {forget_a_later_flat_number,
+     {OT_ERR_NOT_FOUND, OT_OK},
+     "missing: 'param_groups.fc2.bias.eps'",
+     1},
     {forget_a_flat_slot, {OT_ERR_NOT_FOUND, OT_OK}, "missing: 'state.fc1.weight.exp_avg_sq'", 1},
 };
 
@@ -353,6 +371,53 @@ static void groups_are_all_there_or_told(void **state)
 
 // ---- filters and frozen parameters ----
 
+typedef struct stranger {
+    const char *include;
+    const char *flat, *name, *slot; // a flat key, and where it is in the other form
+    bool is_refused;
+} stranger;
+
+// In either form a filter lets pass what it does not take, and nothing else.
+static void unknown_names_inside_a_filter_are_refused(void **state)
+{
+    fixture *f = *state;
+    static const stranger strangers[] = {
+        {"fc1.", "state.fc1.weight.max_exp_avg_sq", "fc1.weight", "max_exp_avg_sq", true},
+        {"fc1.", "state.fc1.nobody.exp_avg", "fc1.nobody", "exp_avg", true},
+        {"fc1.", "state.fc2.weight.max_exp_avg_sq", "fc2.weight", "max_exp_avg_sq", false},
+        {"fc1.", "state.fc9.exp_avg", "fc9", "exp_avg", false},
+        {"*.bias", "state.fc1.bias.max_exp_avg_sq", "fc1.bias", "max_exp_avg_sq", true},
+        {"*.bias", "state.fc9.bias.exp_avg", "fc9.bias", "exp_avg", true},
+        {"*.bias", "state.fc9.weight.exp_avg", "fc9.weight", "exp_avg", false},
+        {"fc1.", "param_groups.fc1.nobody.lr", NULL, NULL, true},
+        {"fc1.", "param_groups.fc9.lr", NULL, NULL, false},
+    };
+
+    make_trained(f, mlp_adamw_text, 1);
+    for (size_t i = 0; i < OT_COUNT(strangers); i++)
+        for (int flat = strangers[i].name == NULL; flat < 2; flat++) {
+            const stranger *s = &strangers[i];
+            ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
+            ot_dict *dict, *of;
+
+            o.include = &s->include;
+            o.n_include = 1;
+            o.flat_optimizer = flat;
+            dict = state_of(f, OT_STATE_OPTIMIZER, &o);
+            if (flat)
+                must(ot_dict_set_int(inside(dict, "optim"), s->flat, 1));
+            else if (ot__dict_has(inside(dict, "optim/state"), s->name))
+                must(ot_dict_get_dict(inside(dict, "optim/state"), s->name, &of));
+            else
+                must(ot_dict_set_dict(inside(dict, "optim/state"), s->name, &of));
+            if (!flat)
+                must(ot_dict_set_int(of, s->slot, 1));
+            must_be(ot_session_set_shards(f->session, OT_STATE_OPTIMIZER, dict, &o, NULL),
+                    s->is_refused ? OT_ERR_INVALID : OT_OK, "unexpected: '");
+            ot_dict_destroy(dict);
+        }
+}
+
 // A filter leaves groups without parameters.
 static void groups_may_be_outside_a_filter(void **state)
 {
@@ -395,9 +460,13 @@ static void frozen_parameters_may_be_outside_a_filter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_strictness_takes_what_it_says), TEST(the_report_has_every_name_by_its_category),
-        TEST(odd_states_of_optimizers_are_named),  TEST(groups_are_all_there_or_told),
-        TEST(groups_may_be_outside_a_filter),      TEST(frozen_parameters_may_be_outside_a_filter),
+        TEST(every_strictness_takes_what_it_says),
+        TEST(the_report_has_every_name_by_its_category),
+        TEST(odd_states_of_optimizers_are_named),
+        TEST(groups_are_all_there_or_told),
+        TEST(unknown_names_inside_a_filter_are_refused),
+        TEST(groups_may_be_outside_a_filter),
+        TEST(frozen_parameters_may_be_outside_a_filter),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
