@@ -22,11 +22,28 @@ ot_status ot__leaf_open(const ot__state_writer *w, ot__state_leaf *l)
     return OT_OK;
 }
 
+// A function of the program may say nothing; what was said before is of something else.
+static ot_status give_leaf(const ot__state_writer *w, const ot__state_leaf *l)
+{
+    ot__buf path = {0};
+    ot_status st;
+
+    ot__error_clear();
+    st = w->sink(w->context, l->path, l->n_path, l->dict);
+    if (st == OT_OK || *ot_error_message() != '\0')
+        return st;
+    for (int i = 0; i < l->n_path; i++)
+        ot__buf_printf(&path, "%s%s", i > 0 ? "/" : "", l->path[i]);
+    st = ot__error(st, "the sink has failed at '%s'", path.failed ? "" : path.data);
+    ot__buf_deinit(&path);
+    return st;
+}
+
 ot_status ot__leaf_close(const ot__state_writer *w, ot__state_leaf *l, ot_status st)
 {
     if (w->root != NULL)
         return st;
-    OT_THEN(st, w->sink(w->context, l->path, l->n_path, l->dict));
+    OT_THEN(st, give_leaf(w, l));
     ot_dict_destroy(l->dict);
     return st;
 }

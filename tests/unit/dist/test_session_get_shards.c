@@ -58,6 +58,77 @@ static void cut_tensors_are_made_whole(void **state)
     every_scheme(gather_everywhere);
 }
 
+// ---- one value at a time ----
+
+enum { LEAVES = 4 + 4 * 3 + 1 + 4, PATH_MAX_LENGTH = 128 }; // values, slots, groups, numbers
+
+typedef struct taking {
+    ot_dict *all; // by what a get gives
+    char last[PATH_MAX_LENGTH];
+    int n, n_failing; // fails with the n-th; 0: never
+} taking;
+
+// A value is that of the whole state, and sections and names come in their order.
+static ot_status take_leaf(void *context, const char *const *path, int n_path, const ot_dict *leaf)
+{
+    taking *t = context;
+    ot_dict *in = t->all;
+    char name[PATH_MAX_LENGTH];
+
+    if (++t->n == t->n_failing)
+        return OT_ERR_IO;
+    for (int i = 0; i < n_path - 1; i++)
+        in = dict_in(in, path[i]);
+    RANK_CHECK(ot__dict_has(in, path[n_path - 1]) &&
+                   ot__dict_same(in, path[n_path - 1], leaf, path[n_path - 1]),
+               "%s is another", path[n_path - 1]);
+    snprintf(name, sizeof name, "%s/%s", path[0], path[n_path < 3 ? n_path - 1 : 2]);
+    RANK_CHECK(strcmp(path[0], "train") == 0 || n_path == 2 || strcmp(t->last, name) <= 0,
+               "%s comes after %s", name, t->last);
+    memcpy(t->last, name, sizeof name);
+    return OT_OK;
+}
+
+static void stream_state(ot_comm *comm, void *context)
+{
+    const trial *t = context;
+    const bool is_root = ot_comm_rank(comm) == 0;
+    ot_state_dict_options o = options_of(t, comm);
+    taking to = {.n = 0};
+    rank_session s;
+
+    begin_rank(&s, comm, t->how);
+    o.gather = OT_GATHER_ALL;
+    RANK_MUST(ot_session_get_shards(s.f.session, ALL_SECTIONS, &o, &to.all));
+    RANK_MUST(ot_session_stream_shards(s.f.session, ALL_SECTIONS, &o, take_leaf, &to));
+    RANK_CHECK(to.n == (is_root ? LEAVES : 0), "%d values", to.n);
+    for (int n = 1; n <= LEAVES; n += 5) {
+        ot_status st;
+
+        to = (taking){.all = to.all, .n_failing = n};
+        (void)ot_checkpoint_load("", NULL); // leaves a message
+        st = ot_session_stream_shards(s.f.session, ALL_SECTIONS, &o, take_leaf, &to);
+        RANK_CHECK(st == OT_ERR_IO &&
+                       strstr(ot_error_message(), "rank 0: the sink has failed at") != NULL,
+                   "%s: %s", ot_status_name(st), ot_error_message());
+        RANK_CHECK(to.n == (is_root ? n : 0), "%d values after it has failed", to.n - n);
+    }
+    RANK_MUST(ot_session_stream_shards(s.f.session, ALL_SECTIONS, &o, take_leaf,
+                                       &(taking){.all = to.all}));
+    ot_dict_destroy(to.all);
+    end_rank(&s);
+}
+
+static void a_stream_is_the_whole_state_on_rank_0(void **state)
+{
+    (void)state;
+    for (int k = WHOLE; k < SCHEMES; k++) {
+        trial t = {.how = (scheme)k};
+
+        run_ranks(3, stream_state, &t);
+    }
+}
+
 // Parts say themselves which elements they are.
 static void check_parts(const ot_shards *shards, int number)
 {
@@ -181,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cut_tensors_are_made_whole),
+        cmocka_unit_test(a_stream_is_the_whole_state_on_rank_0),
         cmocka_unit_test(parts_are_got_without_messages),
         cmocka_unit_test(tensors_without_elements_are_cut_too),
         cmocka_unit_test(a_nominal_checkpoint_has_no_state),
