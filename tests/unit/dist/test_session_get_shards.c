@@ -184,48 +184,94 @@ static void parts_are_got_without_messages(void **state)
     every_scheme(local_parts);
 }
 
-// ---- no elements ----
+// ---- no elements, no axes ----
 
-// A tensor without elements that is cut over the ranks goes out and in again.
-static void pass_nothing_on(ot_comm *comm, void *context)
+static const struct {
+    const char *name;
+    ot_shape shape, cut; // of a tensor without axes, one is cut
+} odd_tensors[] = {
+    {"empty", {.ndim = 2, .dim = {0, 3}}, {.ndim = 2, .dim = {0, 3}}},
+    {"scalar", {.ndim = 0}, {.ndim = 1, .dim = {1}}},
+};
+
+static void begin_odd(rank_session *s, ot_comm *comm)
+{
+    *s = (rank_session){0};
+    make(&s->f, OT_F32, NULL);
+    s->f.checkpoint->places[OT_CUT_DATA] = ot_comm_rank(comm);
+    for (size_t i = 0; i < OT_COUNT(odd_tensors); i++) {
+        ot__parameter *p;
+        ot_tensor *part;
+
+        add(s->f.checkpoint, odd_tensors[i].name, odd_tensors[i].shape, 0);
+        p = ot__ckpt_find(s->f.checkpoint, odd_tensors[i].name);
+        if (p->value->n_bytes > 0)
+            *(float *)p->value->data = 4;
+        if (ot_comm_world_size(comm) == 1)
+            continue;
+        s->shardings[i] = cut_for(&odd_tensors[i].cut, VALUES, ot_comm_world_size(comm));
+        RANK_MUST(ot__ckpt_cut(s->f.checkpoint, s->shardings[i], p->value, &part));
+        ot_tensor_destroy(p->value);
+        p->value = part;
+        p->value_sharding = p->state_sharding = s->shardings[i];
+        p->is_scalar = odd_tensors[i].shape.ndim == 0;
+    }
+    open_session(&s->f);
+}
+
+// Rank 0 alone has the element of the scalar.
+static float *own_scalar(const rank_session *s)
+{
+    ot_tensor *value = ot__ckpt_find(s->f.checkpoint, "scalar")->value;
+
+    return ot_tensor_count(value) > 0 ? value->data : NULL;
+}
+
+static void set_odd(rank_session *s, const ot_dict *state, const ot_state_dict_options *o)
+{
+    if (own_scalar(s) != NULL)
+        *own_scalar(s) = 0;
+    RANK_MUST(ot_session_set_shards(s->f.session, OT_STATE_MODEL, state, o, NULL));
+    RANK_CHECK(own_scalar(s) == NULL || fabsf(*own_scalar(s) - 4) <= 0, "the scalar is %g",
+               (double)*own_scalar(s));
+}
+
+// Tensors without elements, or with one, that are cut over the ranks go out and in again.
+static void pass_little_on(ot_comm *comm, void *context)
 {
     const trial t = {.how = VALUES};
     ot_state_dict_options o = options_of(&t, comm);
-    const ot_shape shape = OT_SHAPE(0, 3);
+    const bool is_root = ot_comm_rank(comm) == 0;
     const ot_tensor *found = NULL;
     ot_dict *parts = NULL, *whole = NULL;
-    rank_session s = {0};
-    ot__parameter *p;
-    ot_tensor *part;
+    rank_session s;
 
     (void)context;
-    make(&s.f, OT_F32, NULL);
-    add(s.f.checkpoint, "empty", shape, 0);
-    p = ot__ckpt_find(s.f.checkpoint, "empty");
-    s.f.checkpoint->places[OT_CUT_DATA] = ot_comm_rank(comm);
-    s.shardings[0] = cut_for(&shape, VALUES, ot_comm_world_size(comm));
-    RANK_MUST(ot__ckpt_cut(s.f.checkpoint, s.shardings[0], p->value, &part));
-    ot_tensor_destroy(p->value);
-    p->value = part;
-    p->value_sharding = p->state_sharding = s.shardings[0];
-    open_session(&s.f);
+    begin_odd(&s, comm);
+    RANK_CHECK((own_scalar(&s) != NULL) == is_root, "rank 0 has the scalar");
     RANK_MUST(ot_session_get_shards(s.f.session, OT_STATE_MODEL, &o, &parts));
     o.gather = OT_GATHER_ALL;
     RANK_MUST(ot_session_get_shards(s.f.session, OT_STATE_MODEL, &o, &whole));
-    RANK_MUST(ot_dict_get_tensor(dict_in(whole, "model"), "empty", &found));
-    RANK_CHECK(found != NULL && ot__shape_equal(&found->shape, &shape), "another shape");
-    RANK_MUST(ot_session_set_shards(s.f.session, OT_STATE_MODEL, parts, &o, NULL));
+    for (size_t i = 0; i < OT_COUNT(odd_tensors); i++) {
+        RANK_MUST(ot_dict_get_tensor(dict_in(whole, "model"), odd_tensors[i].name, &found));
+        RANK_CHECK(found != NULL && ot__shape_equal(&found->shape, &odd_tensors[i].shape),
+                   "another shape");
+    }
+    RANK_CHECK(fabsf(*(float *)found->data - 4) <= 0, "%g", (double)*(float *)found->data);
+    set_odd(&s, parts, &o);
+    o.scatter = OT_SCATTER_EACH;
+    set_odd(&s, whole, &o);
     o.scatter = OT_SCATTER_ROOT;
-    RANK_MUST(ot_session_set_shards(s.f.session, OT_STATE_MODEL, whole, &o, NULL));
+    set_odd(&s, is_root ? whole : NULL, &o);
     ot_dict_destroy(parts);
     ot_dict_destroy(whole);
     end_rank(&s);
 }
 
-static void tensors_without_elements_are_cut_too(void **state)
+static void tensors_without_elements_or_axes_are_cut_too(void **state)
 {
     (void)state;
-    run_all_ranks(pass_nothing_on);
+    run_all_ranks(pass_little_on);
 }
 
 // ---- names without values ----
@@ -254,7 +300,7 @@ int main(void)
         cmocka_unit_test(cut_tensors_are_made_whole),
         cmocka_unit_test(a_stream_is_the_whole_state_on_rank_0),
         cmocka_unit_test(parts_are_got_without_messages),
-        cmocka_unit_test(tensors_without_elements_are_cut_too),
+        cmocka_unit_test(tensors_without_elements_or_axes_are_cut_too),
         cmocka_unit_test(a_nominal_checkpoint_has_no_state),
     };
 
