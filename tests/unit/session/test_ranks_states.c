@@ -3,6 +3,8 @@
 // directories that any number of ranks goes on from.
 #include "ranks_fixture.h"
 
+#include "ckpt/ckpt.h"
+
 #include "unit/base/temporary_folder.h"
 
 // What is cut comes back whole, from the session's ranks.
@@ -51,6 +53,140 @@ static void moments_that_are_cut_are_given_in_parts_or_whole(void **state)
 {
     (void)state;
     run_ranks(3, gather_state, NULL);
+}
+
+// ---- set again ----
+
+enum { ALL_SECTIONS = OT_STATE_MODEL | OT_STATE_OPTIMIZER | OT_STATE_OWN };
+
+typedef struct round_trip {
+    int zero, flat;
+    ot_scatter scatter;
+    bool gives_parts;
+} round_trip;
+
+static void update_own(own *w, ot_comm *comm, int micro_batch)
+{
+    double loss;
+
+    RANK_MUST(step_own(w, micro_batch, ROWS * ot_comm_rank(comm), ROWS, &loss));
+    RANK_MUST(ot_session_update(w->session, 1, NULL));
+    ot_session_reset_gradients(w->session);
+}
+
+static ot_dict *state_of(own *w, ot_gather gather, int flat)
+{
+    ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
+    ot_dict *state = NULL;
+
+    o.copy = 1;
+    o.gather = gather;
+    o.flat_optimizer = flat;
+    RANK_MUST(ot_session_get_shards(w->session, ALL_SECTIONS, &o, &state));
+    return state;
+}
+
+static void check_same(ot_dict *a, ot_dict *b)
+{
+    static const char *const sections[] = {"model", "optim", "train"};
+
+    for (size_t i = 0; i < OT_COUNT(sections); i++)
+        RANK_CHECK(ot__dict_same(a, sections[i], b, sections[i]), "'%s' is another", sections[i]);
+}
+
+// A state of between two updates comes back, after others, and the next update is the same.
+static void set_again(ot_comm *comm, void *context)
+{
+    const round_trip *t = context;
+    static _Thread_local double expected[ELEMENTS_MAX], found[ELEMENTS_MAX];
+    const bool gives = t->scatter != OT_SCATTER_ROOT || ot_comm_rank(comm) == 0;
+    ot_state_dict_options o = OT_STATE_DICT_OPTIONS_INIT;
+    ot_dict *parts, *whole, *again;
+    int64_t n;
+    own w;
+
+    zero = t->zero;
+    RANK_MUST(open_own(&w, perceptron, comm, 7));
+    update_own(&w, comm, 0);
+    parts = state_of(&w, OT_GATHER_NONE, t->flat);
+    whole = state_of(&w, OT_GATHER_ALL, t->flat);
+    update_own(&w, comm, 1);
+    n = values_of(&w, expected);
+    update_own(&w, comm, 5);
+    o.scatter = t->scatter;
+    RANK_MUST(ot_session_set_shards(w.session, ALL_SECTIONS,
+                                    !gives           ? NULL
+                                    : t->gives_parts ? parts
+                                                     : whole,
+                                    &o, NULL));
+    again = state_of(&w, OT_GATHER_ALL, t->flat);
+    check_same(whole, again);
+    update_own(&w, comm, 1);
+    RANK_CHECK(values_of(&w, found) == n && memcmp(expected, found, (size_t)n * sizeof *found) == 0,
+               "another update, ZeRO %d, scatter %d", t->zero, (int)t->scatter);
+    ot_dict_destroy(parts);
+    ot_dict_destroy(whole);
+    ot_dict_destroy(again);
+    close_own(&w);
+}
+
+static void a_state_that_is_set_again_gives_the_same_update(void **state)
+{
+    (void)state;
+    for (int zero_stage = 0; zero_stage <= 3; zero_stage++)
+        for (int scatter = OT_SCATTER_SHARDED; scatter <= OT_SCATTER_ROOT; scatter++)
+            for (int has_parts = 0; has_parts <= (scatter == OT_SCATTER_SHARDED); has_parts++) {
+                round_trip t = {zero_stage, (zero_stage + scatter) % 2, (ot_scatter)scatter,
+                                has_parts != 0};
+
+                run_ranks(3, set_again, &t);
+            }
+}
+
+// ---- before the first update ----
+
+// Slots that a get makes, and a first cut, change nothing else.
+static void get_before_an_update(ot_comm *comm, void *context)
+{
+    static _Thread_local double before[ELEMENTS_MAX], after[ELEMENTS_MAX];
+    static _Thread_local double expected[ELEMENTS_MAX];
+    const int stage = *(const int *)context;
+    ot__resume at, then;
+    ot_dict *state;
+    double loss;
+    int64_t n;
+    own w;
+
+    for (int gets = 0; gets < 2; gets++) {
+        zero = stage;
+        RANK_MUST(open_own(&w, perceptron, comm, 7));
+        RANK_MUST(step_own(&w, 0, ROWS * ot_comm_rank(comm), ROWS, &loss));
+        n = values_of(&w, before);
+        at = ot__session_position(w.session);
+        if (gets != 0) {
+            state = state_of(&w, OT_GATHER_ALL, 0);
+            ot_dict_destroy(state);
+        }
+        then = ot__session_position(w.session);
+        RANK_CHECK(at.seed == then.seed && at.counter == then.counter &&
+                       fabs(at.learning_rate - then.learning_rate) <= 0 &&
+                       ot_session_step_count(w.session) == 0,
+                   "another position");
+        RANK_CHECK(values_of(&w, after) == n &&
+                       memcmp(before, after, (size_t)n * sizeof *after) == 0,
+                   "other values");
+        RANK_MUST(ot_session_update(w.session, 1, NULL));
+        RANK_CHECK(values_of(&w, gets != 0 ? after : expected) == n, "other values");
+        close_own(&w);
+    }
+    RANK_CHECK(memcmp(expected, after, (size_t)n * sizeof *after) == 0, "another update");
+}
+
+static void a_state_before_the_first_update_changes_nothing(void **state)
+{
+    (void)state;
+    for (int stage = 1; stage <= 3; stage++)
+        run_ranks(3, get_before_an_update, &stage);
 }
 
 typedef struct saving {
@@ -144,6 +280,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moments_that_are_cut_are_given_in_parts_or_whole),
+        cmocka_unit_test(a_state_that_is_set_again_gives_the_same_update),
+        cmocka_unit_test(a_state_before_the_first_update_changes_nothing),
         cmocka_unit_test(a_state_that_is_cut_goes_on_with_any_other_number_of_ranks),
     };
 
