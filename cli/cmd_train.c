@@ -100,6 +100,11 @@ static int make_artifacts(train_run *r)
     return EXIT_SUCCESS;
 }
 
+int train_zero(const train_run *r)
+{
+    return (int)(r->values->zero > 0 ? r->values->zero : r->trainer_options.zero_stage);
+}
+
 // All processes of the job, after all have come so far.
 static int make_session(train_run *r)
 {
@@ -111,7 +116,7 @@ static int make_session(train_run *r)
     if (ot_trainer_session_options(&r->trainer_options, &options) != OT_OK)
         return report_error();
     parallel.comm = r->job.comm;
-    parallel.zero = (int)(v->zero > 0 ? v->zero : r->trainer_options.zero_stage);
+    parallel.zero = train_zero(r);
     parallel.sync_batch_norm = v->sync_batch_norm;
     options.parallel = &parallel;
     if (ot_session_create(

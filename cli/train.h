@@ -67,6 +67,9 @@ typedef struct train_run {
     char *config; // its text
 } train_run;
 
+// cmd_train.c: the stage of ZeRO, of the option or of the configuration.
+int train_zero(const train_run *r);
+
 // train_notes.c: EXIT_SUCCESS, or EXIT_FAILED after a message.
 int train_check_honoured(const train_run *r);
 int train_note_all(train_run *r);

@@ -60,7 +60,7 @@ bool train_writes(const train_run *r)
 {
     enum { CUTS_VALUES = 3 };
 
-    return r->job.rank == 0 || r->values->zero >= CUTS_VALUES;
+    return r->job.rank == 0 || train_zero(r) >= CUTS_VALUES;
 }
 
 // The parameters are those of the last step, or with --keep-best of the best epoch, if there is

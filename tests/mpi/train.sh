@@ -62,7 +62,7 @@ says 1 "zero is 4, expected 0 to 3"
 # The best epoch, of which each process has a part: that of one process, also from the file that is saved.
 plain=$(echo "$options --lr 0.3" | sed 's/--reproducible//')
 "$command" train $plain --slices 3 --quiet --out best.onnx --checkpoint-dir best1
-job 3 0 $plain --zero 3 --out best3.onnx --checkpoint-dir best3
+job 3 0 $plain --set options.distributed.deepspeed_zero_optimization.stage=3 --out best3.onnx --checkpoint-dir best3
 same best3.onnx best.onnx
 for n in 1 3; do "$command" export best$n --checkpoint best --out saved$n.onnx; done
 same saved3.onnx saved1.onnx
