@@ -85,7 +85,7 @@ typedef struct ot_agreement {
     {                                                                                              \
         sizeof(ot_agreement), "agree", OT_OK, -1, 0, 0, NULL, 0                                    \
     }
-#define OT_AGREE_FIELDS_MAX 16
+#define OT_AGREE_FIELDS_MAX 24
 
 /**
  * Collective: how it went on all ranks. When one has failed, all get its status and its message,

@@ -67,6 +67,11 @@ static ot_status identify_rows(ot_batches *batches, uint64_t *rows, uint64_t *id
     return ot__batches_id(batches, id);
 }
 
+static uint64_t batch_size_of(const ot_batches *batches)
+{
+    return batches != NULL ? (uint64_t)ot__batches_size(batches) : 0;
+}
+
 static uint64_t saves_of(const ot__loop *l)
 {
     return (l->options->checkpoint_dir != NULL ? 1u : 0u) | (l->saves_directories ? 2u : 0u) |
@@ -76,18 +81,22 @@ static uint64_t saves_of(const ot__loop *l)
 ot_status ot__loop_join(ot__loop *l, ot_status st)
 {
     const ot_train_options *o = l->options;
-    uint64_t all = 0, rows[2] = {0}, ids[2] = {0};
+    uint64_t all = 0, rows[2] = {0}, ids[2] = {0}, sizes[2];
 
     if (l->comm == NULL)
         return st;
     OT_THEN(st, identify_rows(l->training, &rows[0], &ids[0]));
     OT_THEN(st, identify_rows(l->validation, &rows[1], &ids[1]));
+    sizes[0] = batch_size_of(l->training);
+    sizes[1] = batch_size_of(l->validation);
     {
         const ot_agree_field fields[] = {
             {"the number of training rows", rows[0]},
             {"the training rows", ids[0]},
             {"the number of validation rows", rows[1]},
             {"the validation rows", ids[1]},
+            {"the batch size", sizes[0]},
+            {"the batch size of the validation", sizes[1]},
             {"the number of batches", (uint64_t)l->n_batches},
             {"the batches a step", (uint64_t)l->trainer->accumulation},
             {"slices", (uint64_t)l->n_slices},

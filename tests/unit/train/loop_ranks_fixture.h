@@ -38,8 +38,8 @@ typedef struct plan {
     bool has_other_row, keeps_best, resumes;
     int zero;
     bool syncs_norms;
-    int64_t batch_size; // 0: BATCH
-    double rate;        // 0: that of the fixture
+    int64_t batch_size, bad_batch_size; // 0: BATCH; there: as the others
+    double rate;                        // 0: that of the fixture
     ot_checkpoint_format format;
     bool saves_async;
     outcome outcomes[RANKS_MAX];
@@ -139,6 +139,8 @@ static inline ot_status run_on(const plan *p, ot_comm *comm, int rank, outcome *
         OT_THEN(st, ot_session_set_learning_rate(w.session, p->rate));
     if (p->batch_size > 0)
         w.batch_size = p->batch_size;
+    if (is_bad && p->bad_batch_size > 0)
+        w.batch_size = p->bad_batch_size;
     if (is_bad && !(fabs(p->bad_target) <= 0)) // nan, too
         w.t[1] = p->bad_target;
     if (is_bad && p->has_other_row)

@@ -173,6 +173,11 @@ static void ranks_that_would_not_do_the_same_are_told(void **state)
                  "rank 1: slices: 1, expected at least 1 for each of the 2 processes");
     p.bad_slices = 100000;
     assert_fails(&p, 2, OT_ERR_INVALID, "rank 1: slices: 100000, expected 1 to 32768, or 0");
+    p.bad_slices = 0;
+    p.batch_size = 5; // two batches of ten rows, as with 6
+    p.bad_batch_size = 6;
+    assert_fails(&p, 2, OT_ERR_MISMATCH,
+                 "ranks 0 and 1 differ in the batch size: 5 and 6 (training)");
 }
 
 static void without_memory_on_one_rank_all_fail_alike(void **state)
