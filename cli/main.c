@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command: finds the subcommand, which does the rest.
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,7 @@ int main(int argc, char **argv)
     const command *c;
 
     open_standard_files();
+    signal(SIGXFSZ, SIG_IGN); // a file that may not become larger is an error of its write
     if (argc < 2) {
         overview(stderr);
         return EXIT_USAGE;

@@ -109,6 +109,15 @@ run 1 train mlp.onnxtxt $options --lr 1e20 --out none.onnx
 err "none.onnx: not written: the parameters after step 1 are worth nothing"
 [ ! -e none.onnx ] || fail "$ran: wrote a model"
 
+# A file that may not become so large is an error that says which, and nothing of it stays.
+code=0
+(ulimit -f 1 && exec "$command" train mlp.onnxtxt $options --epochs 1 --quiet --out large.onnx) >out 2>err || code=$?
+ran="train with a limit on the size of files"
+[ $code = 1 ] || fail "$ran ends with $code, wanted 1"
+err "large.onnx: "
+err "File too large"
+[ -z "$(ls -A | grep large)" ] || fail "$ran: something is left"
+
 # Nobody reads: the run ends, saves and says nothing, as programs do in a pipe.
 { "$command" train mlp.onnxtxt $options --epochs 400 --checkpoint-dir unread 2>err; echo $? >code; } | head -n 1 >out
 ran="train in a pipe"
