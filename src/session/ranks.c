@@ -55,7 +55,7 @@ static uint64_t hash_tensor(uint64_t id, const ot_tensor *t)
 // Values and what the optimizer keeps of them.
 static uint64_t hash_values(const ot_session *session)
 {
-    uint64_t id = (uint64_t)session->checkpoint->step;
+    uint64_t id = 0;
 
     for (int i = 0; i < session->n_parameters && !session->checkpoint->is_nominal; i++) {
         const ot__parameter *p = session->parameters[i];
@@ -63,6 +63,22 @@ static uint64_t hash_values(const ot_session *session)
         id = hash_tensor(id, p->value);
         for (int k = 0; k < OT_SLOTS; k++)
             id = hash_tensor(id, p->slots[k]);
+    }
+    return id;
+}
+
+// Which moments are there, and how often each parameter was updated: with ZeRO a session that
+// begins anew has none, and one that goes on has those of its checkpoint.
+static uint64_t hash_progress(const ot_session *session)
+{
+    uint64_t id = 0;
+
+    for (int i = 0; i < session->n_parameters; i++) {
+        const ot__parameter *p = session->parameters[i];
+
+        id = ot__id_mix_word(id, (uint64_t)p->n_updates);
+        for (int k = 0; k < OT_SLOTS; k++)
+            id = ot__id_mix_word(id, p->slots[k] != NULL ? p->slots[k]->n_bytes + 1 : 0);
     }
     return id;
 }
@@ -114,7 +130,7 @@ ot_comm *ot__session_comm(const ot_session *session)
 static ot_status agree_on_session(ot_comm *comm, const ot_session *session, ot_status st)
 {
     const ot__optimizer *o = session != NULL ? &session->optimizer : NULL;
-    ot_agree_field fields[10];
+    ot_agree_field fields[12];
 
     if (st != OT_OK)
         return ot__ranks_agree(comm, st, "session", NULL, 0);
@@ -133,6 +149,9 @@ static ot_status agree_on_session(ot_comm *comm, const ot_session *session, ot_s
     fields[8] = (ot_agree_field){"zero", (uint64_t)session->ranks->zero};
     fields[9] = (ot_agree_field){
         "recompute", session->ranks->joins_steps ? (uint64_t)session->options.recompute : 0};
+    fields[10] = (ot_agree_field){"the number of updates that the checkpoint has seen",
+                                  (uint64_t)session->checkpoint->step};
+    fields[11] = (ot_agree_field){"which moments the checkpoint has", hash_progress(session)};
     return ot__ranks_agree(comm, OT_OK, "session", fields, (int)OT_COUNT(fields));
 }
 

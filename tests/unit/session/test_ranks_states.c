@@ -276,6 +276,97 @@ static void a_state_that_is_cut_goes_on_with_any_other_number_of_ranks(void **st
     temporary_folder_remove(&folder);
 }
 
+// ---- one rank goes on from a checkpoint, and the other begins anew ----
+
+typedef struct lone_resume {
+    char path[PATH_LENGTH_MAX];
+    int zero, rank; // that goes on
+    const char *expected;
+} lone_resume;
+
+static ot_status open_saved(own *w, const lone_resume *r, ot_comm *comm)
+{
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    ot_parallel_options parallel = OT_PARALLEL_OPTIONS_INIT;
+    ot_checkpoint *saved;
+    ot_status st;
+
+    parallel.comm = comm;
+    parallel.bucket_bytes = 512;
+    parallel.zero = r->zero;
+    options.parallel = &parallel;
+    options.n_threads = 1;
+    OT_TRY(ot_checkpoint_load(r->path, &saved));
+    st = ot_session_create(
+        ot_artifacts_training_model(w->artifacts), ot_artifacts_eval_model(w->artifacts),
+        ot_artifacts_optimizer_model(w->artifacts), saved, &options, &w->session);
+    ot_checkpoint_destroy(saved); // it goes with the session
+    return st;
+}
+
+static void resume_on_one(ot_comm *comm, void *context)
+{
+    const lone_resume *r = context;
+    const bool resumes = ot_comm_rank(comm) == r->rank;
+    ot_status st;
+    own w;
+
+    zero = r->zero;
+    if (resumes) {
+        RANK_MUST(open_own(&w, perceptron, NULL, 7)); // its artifacts are those of the other
+        ot_session_destroy(w.session);
+        w.session = NULL;
+    }
+    st = resumes ? open_saved(&w, r, comm) : open_own(&w, perceptron, comm, 7);
+    RANK_CHECK(st == OT_ERR_MISMATCH, "%s, zero %d", ot_status_name(st), r->zero);
+    RANK_CHECK(strncmp(ot_error_message(), r->expected, strlen(r->expected)) == 0, "%s",
+               ot_error_message());
+    RANK_MUST(ot_comm_barrier(comm));
+    close_own(&w);
+}
+
+static void save_after(const char *path, int n_updates)
+{
+    double loss;
+    own w;
+
+    zero = 0;
+    assert_int_equal(open_own(&w, perceptron, NULL, 7), OT_OK);
+    for (int i = 0; i < n_updates; i++) {
+        assert_int_equal(step_own(&w, i, 0, ROWS, &loss), OT_OK);
+        assert_int_equal(ot_session_update(w.session, 1, NULL), OT_OK);
+        ot_session_reset_gradients(w.session);
+    }
+    assert_int_equal(ot_session_save(w.session, path), OT_OK);
+    close_own(&w);
+}
+
+// With ZeRO a session that begins anew has no moments, and one that is loaded has.
+static void what_one_rank_alone_goes_on_from_is_told(void **state)
+{
+    static const char *const counts[] = {
+        "ranks 0 and 1 differ in the number of updates that the checkpoint has seen: 2 and 0 (",
+        "ranks 0 and 1 differ in the number of updates that the checkpoint has seen: 0 and 2 ("};
+    void *folder = NULL;
+    lone_resume r = {.zero = 0};
+
+    (void)state;
+    assert_int_equal(temporary_folder_make(&folder), 0);
+    snprintf(r.path, sizeof r.path, "%s", in_folder(&folder, "saved"));
+    save_after(r.path, 2);
+    for (r.zero = 0; r.zero <= 3; r.zero++)
+        for (r.rank = 0; r.rank < 2; r.rank++) {
+            r.expected = counts[r.rank];
+            run_ranks(2, resume_on_one, &r);
+        }
+    save_after(r.path, 0);
+    r.expected = "ranks 0 and 1 differ in which moments the checkpoint has: ";
+    for (r.zero = 1; r.zero <= 3; r.zero++)
+        for (r.rank = 0; r.rank < 2; r.rank++)
+            run_ranks(2, resume_on_one, &r);
+    temporary_folder_remove(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +374,7 @@ int main(void)
         cmocka_unit_test(a_state_that_is_set_again_gives_the_same_update),
         cmocka_unit_test(a_state_before_the_first_update_changes_nothing),
         cmocka_unit_test(a_state_that_is_cut_goes_on_with_any_other_number_of_ranks),
+        cmocka_unit_test(what_one_rank_alone_goes_on_from_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
