@@ -320,7 +320,7 @@ static int prepare_run(train_run *r)
     if (code == EXIT_SUCCESS)
         code = make_artifacts(r);
     if (code == EXIT_SUCCESS)
-        code = train_load_resumed(r);
+        code = train_find_resumed(r);
     return code;
 }
 
@@ -369,6 +369,8 @@ static int train_in_job(train_run *r)
 {
     int code = job_agree(&r->job, prepare_run(r));
 
+    if (code == EXIT_SUCCESS)
+        code = train_take_resumed(r);
     if (code == EXIT_SUCCESS)
         code = make_session(r);
     if (code == EXIT_SUCCESS)

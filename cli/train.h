@@ -3,6 +3,8 @@
 #ifndef CLI_TRAIN_H
 #define CLI_TRAIN_H
 
+#include <limits.h>
+
 #include "data_options.h"
 #include "job.h"
 #include "model_options.h"
@@ -40,6 +42,15 @@ int train_inputs(const train_values *v, const char *model, const char *inputs[TR
 // What values and configuration show to be wrong: EXIT_SUCCESS, or EXIT_USAGE after a message.
 int train_values_check(const train_values *v, const char *model);
 
+// What a run goes on from, as rank 0 has found it: the file, or the directory if that is later.
+typedef struct resume_point {
+    bool has_file;
+    char name[NAME_MAX + 1]; // of the directory, in --checkpoint-dir; "": there is none
+    int64_t step;            // of that
+    int64_t below;           // numbers of directories that are still to be looked at; -1: all
+    int n_passed_over;       // since they are damaged
+} resume_point;
+
 typedef struct train_run {
     const train_values *values;
     job job;
@@ -48,6 +59,7 @@ typedef struct train_run {
     ot_model *forward;
     model_setup model;
     ot_artifacts *artifacts;
+    resume_point point;
     ot_checkpoint *resumed; // replaces the artifacts' checkpoint
     bool is_resumed;        // of that, or of a checkpoint directory
     char resumed_from[4096];
@@ -73,9 +85,10 @@ int train_zero(const train_run *r);
 // train_notes.c: EXIT_SUCCESS, or EXIT_FAILED after a message.
 int train_check_honoured(const train_run *r);
 int train_note_all(train_run *r);
-// train_resume.c: what the run goes on from, if there is anything: a checkpoint, before there is a
-// session, or a checkpoint directory, which the session takes over.
-int train_load_resumed(train_run *r);
+// train_resume.c: what the run goes on from, if there is anything. Rank 0 finds it; all take the
+// checkpoint, before there is a session, or the checkpoint directory, which the session takes over.
+int train_find_resumed(train_run *r);
+int train_take_resumed(train_run *r);
 int train_load_directory(train_run *r);
 
 // train_end.c: what is said, and what is kept.

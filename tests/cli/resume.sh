@@ -86,6 +86,43 @@ err "--save-async needs --checkpoint-dir"
 run 2 train dropout.onnxtxt $options --checkpoint-dir parts --checkpoint-format file --save-async
 err "--save-async needs --checkpoint-format directory"
 
+# What is damaged is passed over, and told: the run goes on from the newest that is whole, by directories and the file.
+short="--data text.csv --split 0.2 --batch-size 5 --lr 0.01 --epochs 60 --seed 7 --threads 1 --checkpoint-dir older --resume"
+run 0 train dropout.onnxtxt $short --max-steps 6 --quiet
+cp older/checkpoint file
+run 0 train dropout.onnxtxt $short --max-steps 10 --checkpoint-format directory --quiet
+cp -r older/step-10 directory
+run 0 train dropout.onnxtxt $short --max-steps 14 --checkpoint-format directory --quiet
+cp -r older/step-14 older/step-99 # of a run that was overwritten: later than what `latest` names
+[ ! -e older/step-10 ] || fail "an older directory is left"
+cp file older/checkpoint
+cp -r directory older/step-10
+printf x >>older/step-14/otckpt.index.json
+cp -r older damaged
+run 0 train dropout.onnxtxt $short --max-steps 20 --out older.onnx
+out "resumed from older/step-10, after step 10"
+err "older/step-14/otckpt.index.json"
+err "; passed over"
+[ "$(wc -l <err)" = 1 ] || fail "$ran: more is said"
+run 0 train dropout.onnxtxt ${short% --checkpoint-dir*} --max-steps 20 --quiet --out newer.onnx
+same older.onnx newer.onnx
+rm -r older && mv damaged older
+data=$(ls older/step-10/*.safetensors | head -n 1)
+python3 -c 'import sys
+text = bytearray(open(sys.argv[1], "rb").read())
+text[-5] ^= 1
+open(sys.argv[1], "wb").write(text)' "$data"
+cp -r older damaged
+run 0 train dropout.onnxtxt $short --max-steps 20
+out "resumed from older/checkpoint, after step 6"
+[ "$(grep -c '; passed over' err)" = 2 ] || fail "$ran: two are passed over"
+err "${data#older/step-10/}"
+rm -r older && mv damaged older
+head -c 100 file >older/checkpoint
+run 1 train dropout.onnxtxt $short --max-steps 20
+err "older/checkpoint"
+err "older: there is no other checkpoint to go on from; --overwrite begins anew"
+
 # Plain SGD goes on from a run of another optimizer, which is said once; one with moments of its own refuses those. After
 # plain SGD there are none to go on with.
 cp -r saved adamw

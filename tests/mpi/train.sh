@@ -41,6 +41,7 @@ says 1 "epoch 6/6"
 
 # Stopped on two processes, resumed on one.
 job 2 0 $options --max-steps 11 --checkpoint-dir saved --quiet
+cp -r saved begun
 "$command" train $options --checkpoint-dir saved --resume --quiet --out resumed.onnx
 "$command" train $options --slices 2 --max-steps 11 --checkpoint-dir saved1 --quiet
 "$command" train $options --checkpoint-dir saved1 --resume --quiet --out resumed1.onnx
@@ -54,8 +55,20 @@ job 2 0 $clipped --slices 3 --zero 1 --max-steps 11 --checkpoint-dir parts --qui
 [ ! -e parts/checkpoint ] || fail "parts were saved as one file"
 job 3 0 $clipped --zero 1 --max-steps 25 --checkpoint-dir parts --resume
 says 1 "resumed from parts/step-11, after step 11"
+cp -r parts damaged
 "$command" train $clipped --checkpoint-dir parts --resume --quiet --out parts.onnx
 same parts.onnx whole.onnx
+# The later one is damaged where the index does not show it: the earlier one is taken by all, which is said once.
+cp begun/checkpoint damaged/checkpoint
+data=$(ls damaged/step-25/*.safetensors | head -n 1)
+python3 -c 'import sys
+text = bytearray(open(sys.argv[1], "rb").read())
+text[-5] ^= 1
+open(sys.argv[1], "wb").write(text)' "$data"
+job 2 0 $options --zero 1 --max-steps 13 --checkpoint-dir damaged --resume
+says 1 "; passed over"
+says 1 "${data#damaged/step-25/}"
+says 1 "resumed from damaged/checkpoint, after step 11"
 job 2 1 $options --zero 4 --out none.onnx
 says 1 "zero is 4, expected 0 to 3"
 
@@ -122,13 +135,23 @@ case ${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}} in
 *) exec "$@" ;;
 esac
 END
-for odd in "--label none" "--data none.csv"; do
-    status=0
-    timeout -k 5 50 "$mpirun" -n 2 sh odd.sh "$odd" "$command" train $options --out none.onnx >out 2>err </dev/null || status=$?
+# odd TEXT ARGUMENT...: rank 1 has $odd behind them, and TEXT is what is said of it.
+odd() {
+    text=$1 status=0
+    shift
+    timeout -k 5 50 "$mpirun" -n 2 sh odd.sh "$odd" "$command" train $options --out none.onnx "$@" >out 2>err </dev/null || status=$?
     [ "$status" = 1 ] || fail "expected status 1"
-    says 1 "onnxtrain: rank 1: "
+    says 1 "onnxtrain: $text"
     [ ! -e none.onnx ] || fail "a model was written"
+}
+for odd in "--label none" "--data none.csv"; do
+    odd "rank 1: "
 done
+# A folder that they do not share, with a checkpoint for one of them.
+odd="--checkpoint-dir none"
+odd "rank 1: none/checkpoint: " --zero 1 --checkpoint-dir begun --resume
+odd="--checkpoint-dir begun"
+odd "rank 1: begun/checkpoint is there, and rank 0 has none: " --zero 1 --checkpoint-dir none --resume
 
 # A signal to one of them stops all after the same step, saved. The log is a pipe: rank 0 waits when nobody reads it.
 cat >stop.sh <<'END'
