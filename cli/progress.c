@@ -220,6 +220,16 @@ static void show_header(progress *p)
     p->header = NULL;
 }
 
+// Of several processes, too: what is held is told at the end.
+static void warn_now(const progress *p)
+{
+    char text[2048];
+
+    progress_clear(p);
+    snprintf(text, sizeof(text), "%s\n", ot_error_message());
+    report_told(text, -1);
+}
+
 int progress_event(void *context, const ot_event *event)
 {
     progress *p = context;
@@ -234,6 +244,8 @@ int progress_event(void *context, const ot_event *event)
         report_error();
         p->has_lost_log = true;
     }
+    if (event->kind == OT_EVENT_SAVE_FAILED)
+        warn_now(p);
     if (event->kind == OT_EVENT_STEP && p->is_terminal && !p->is_quiet)
         draw_bar(p, event);
     if (event->kind == OT_EVENT_EPOCH) {

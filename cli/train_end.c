@@ -86,6 +86,16 @@ static bool rescue_model(const train_run *r, ot_status status, const ot_metrics 
     return true;
 }
 
+// Without a place for checkpoints, or where the last one could not be written.
+static bool needs_model(const train_run *r, ot_status status)
+{
+    if (r->values->dry_run)
+        return false;
+    return !r->values->checkpoint_dir ||
+           (r->output.path && status == OT_ERR_IO &&
+            r->progress.saved_step != ot_session_step_count(r->session));
+}
+
 // After Ctrl-C or an error: what was kept, and how to go on.
 int train_rescue(const train_run *r, ot_status status, const ot_metrics *metrics)
 {
@@ -93,7 +103,7 @@ int train_rescue(const train_run *r, ot_status status, const ot_metrics *metrics
 
     if (r->job.rank > 0) { // rank 0 tells and keeps
         report_error();
-        if (!r->values->checkpoint_dir && !r->values->dry_run && train_writes(r))
+        if (needs_model(r, status) && train_writes(r))
             (void)rescue_model(r, status, metrics);
         return EXIT_SUCCESS;
     }
@@ -103,7 +113,7 @@ int train_rescue(const train_run *r, ot_status status, const ot_metrics *metrics
     report_error();
     if (r->values->checkpoint_dir)
         is_kept = report_saved(r);
-    else if (!r->values->dry_run)
+    if (needs_model(r, status))
         is_kept = rescue_model(r, status, metrics);
     return status == OT_ERR_INTERRUPTED && is_kept ? EXIT_INTERRUPTED : EXIT_FAILED;
 }

@@ -80,12 +80,15 @@ typedef struct ot_metrics {
 } ot_metrics;
 
 typedef enum ot_event_kind {
-    OT_EVENT_STEP,       ///< after an optimizer step
-    OT_EVENT_EPOCH,      ///< after an epoch and its validation
-    OT_EVENT_SAVED,      ///< a checkpoint was written: `path`
-    OT_EVENT_EARLY_STOP, ///< no better for `patience` epochs
-    OT_EVENT_LOG_LOST,   ///< `path` is written no more, as ot_error_message() says why; without a
-                         ///< callback the library's log gets it
+    OT_EVENT_STEP,        ///< after an optimizer step
+    OT_EVENT_EPOCH,       ///< after an epoch and its validation
+    OT_EVENT_SAVED,       ///< a checkpoint was written: `path`
+    OT_EVENT_EARLY_STOP,  ///< no better for `patience` epochs
+    OT_EVENT_LOG_LOST,    ///< `path` is written no more, as ot_error_message() says why; without a
+                          ///< callback the library's log gets it
+    OT_EVENT_SAVE_FAILED, ///< `path` could not be written, as ot_error_message() says, and the next
+                          ///< save tries again; on rank 0. Without a callback the library's log
+                          ///< gets it
 } ot_event_kind;
 
 typedef struct ot_event {
@@ -179,6 +182,10 @@ typedef struct ot_train_options {
  * A state is saved when a train step from it has given a finite loss and all that is trained is
  * finite; until then the checkpoint before it stays. To confirm the last state, one more step is
  * made and undone. After an error in the data the state of the last whole step is saved.
+ *
+ * What cannot be written, as on a full disk, is told (OT_EVENT_SAVE_FAILED): what there was before
+ * stays, the training goes on, and the next save tries again. What the last save could not write
+ * (OT_ERR_IO) is the error of the run; its parameters are trained then all the same.
  *
  * Over several ranks all have the same data and options, and compute slices of each batch. Every
  * rank's callback is told, and the wish of one stops all after the same update; rank 0 writes the

@@ -59,7 +59,7 @@ static int on_event(void *context, const ot_event *event)
         return 1;
     }
     l->state->guest = PyThread_get_thread_ident(); // other threads stay outside
-    if (event->kind == OT_EVENT_LOG_LOST)
+    if (event->kind == OT_EVENT_LOG_LOST || event->kind == OT_EVENT_SAVE_FAILED)
         stop = l->failed = warn();
     else
         stop = call(l, event);

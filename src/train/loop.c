@@ -131,15 +131,20 @@ static void call_back(ot__loop *l, const ot_event *event)
         l->is_stopping = l->wants_stop;
 }
 
+void ot__loop_warn(ot__loop *l, const ot_event *event)
+{
+    if (!l->options->callback)
+        ot__log(OT_LOG_WARNING, "%s", ot_error_message());
+    call_back(l, event);
+}
+
 static void tell_of_lost_log(void *context, const char *path)
 {
     ot__loop *l = context;
     ot_event event = ot__loop_event(l, OT_EVENT_LOG_LOST);
 
     event.path = path;
-    if (!l->options->callback)
-        ot__log(OT_LOG_WARNING, "%s", ot_error_message());
-    call_back(l, &event);
+    ot__loop_warn(l, &event);
 }
 
 void ot__loop_notify(ot__loop *l, const ot_event *event)

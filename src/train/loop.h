@@ -63,6 +63,7 @@ typedef struct ot__loop {
     bool is_saved;     // the checkpoint has them
     bool has_model;    // the eval model has been written
     bool has_failed;   // to save
+    bool owes_best;    // the file of the best epoch could not be written
     bool has_old_best; // of a run that this one overwrites, which has none
     bool saves_directories;
     char *directory_path;  // that was saved last, or is being saved
@@ -75,6 +76,7 @@ typedef struct ot__loop {
 
 // loop.c
 void ot__loop_notify(ot__loop *l, const ot_event *event);
+void ot__loop_warn(ot__loop *l, const ot_event *event); // of what the last error's message tells
 ot_event ot__loop_event(const ot__loop *l, ot_event_kind kind);
 // One batch through the training or eval model, its outputs into the sums. A loss that is not
 // finite is an error, or where such updates are skipped does not count.
@@ -119,6 +121,8 @@ void ot__save_later(ot__loop *l, bool checkpoint, bool best);
 ot_status ot__save_confirmed(ot__loop *l);
 // Confirm the present state by a step that is undone, and save it where there is a folder.
 ot_status ot__save_last(ot__loop *l);
+// How a save has ended on all ranks: where it could not write, the run goes on.
+ot_status ot__save_endure(ot__loop *l, const ot_event *event, ot_status st);
 // After the checkpoint is there.
 void ot__save_published(ot__loop *l, const ot_event *event);
 void ot__save_remove(const char *path); // a checkpoint file, and what belongs to it

@@ -55,11 +55,16 @@ ot_status ot__save_open(ot__loop *l)
     return OT_OK;
 }
 
+static void release_parameters(const ot__loop *l, ot_tensor **tensors)
+{
+    for (int i = 0; tensors && i < ot_checkpoint_parameter_count(l->checkpoint); i++)
+        ot_tensor_destroy(tensors[i]);
+    ot__free(tensors);
+}
+
 static void best_release(ot__loop *l)
 {
-    for (int i = 0; l->best && i < ot_checkpoint_parameter_count(l->checkpoint); i++)
-        ot_tensor_destroy(l->best[i]);
-    ot__free(l->best);
+    release_parameters(l, l->best);
     l->best = NULL;
 }
 
@@ -108,24 +113,38 @@ static ot_status save_run_model(ot__loop *l)
 // ---- the best epoch ----
 
 // Of another checkpoint, where they are whole, or of the run's own (NULL).
-static ot_status take_parameters(ot__loop *l, const ot_checkpoint *from)
+static ot_status copy_parameters(const ot__loop *l, const ot_checkpoint *from, ot_tensor ***out)
 {
     const int n = ot_checkpoint_parameter_count(l->checkpoint);
-    ot_status st;
+    ot_tensor **tensors = ot__alloc_zero((size_t)n + 1, sizeof(*tensors));
+    ot_status st = ot__made(tensors);
 
-    best_release(l);
-    l->is_best_loaded = from != NULL;
-    l->best = ot__alloc_zero((size_t)n + 1, sizeof(*l->best));
-    st = ot__made(l->best);
     for (int i = 0; i < n && st == OT_OK; i++) {
         const char *name = ot_checkpoint_parameter_name(l->checkpoint, i);
 
-        st = from != NULL ? ot_checkpoint_get_parameter(from, name, &l->best[i])
-                          : ot__ckpt_copy_part(l->checkpoint, i, &l->best[i]);
+        st = from != NULL ? ot_checkpoint_get_parameter(from, name, &tensors[i])
+                          : ot__ckpt_copy_part(l->checkpoint, i, &tensors[i]);
     }
-    if (st != OT_OK) // some of them are nothing to end with
-        best_release(l);
+    if (st != OT_OK) { // some of them are nothing to end with
+        release_parameters(l, tensors);
+        tensors = NULL;
+    }
+    *out = tensors;
     return st;
+}
+
+static ot_status take_parameters(ot__loop *l, const ot_checkpoint *from)
+{
+    best_release(l);
+    l->is_best_loaded = from != NULL;
+    return copy_parameters(l, from, &l->best);
+}
+
+static ot_status put_parameters(ot__loop *l, ot_tensor *const *tensors)
+{
+    for (int i = 0; tensors && i < ot_checkpoint_parameter_count(l->checkpoint); i++)
+        OT_TRY(ot__ckpt_take_part(l->checkpoint, i, tensors[i]));
+    return OT_OK;
 }
 
 ot_status ot__save_cut_best(ot__loop *l)
@@ -155,9 +174,7 @@ ot_status ot__save_load_best(ot__loop *l)
 ot_status ot__save_restore_best(ot__loop *l)
 {
     OT_TRY(ot__save_cut_best(l));
-    for (int i = 0; l->best && i < ot_checkpoint_parameter_count(l->checkpoint); i++)
-        OT_TRY(ot__ckpt_take_part(l->checkpoint, i, l->best[i]));
-    return OT_OK;
+    return put_parameters(l, l->best);
 }
 
 void ot__save_remove(const char *path)
@@ -199,13 +216,20 @@ static ot_status write_run_file(ot__loop *l, const ot__save_plan *plan, const ch
 }
 
 // One of parameters alone where ranks have parts of the rest, and perhaps of these.
-static ot_status write_best_file(ot__loop *l, const ot__save_plan *plan, ot_status st)
+static ot_status write_whole_best(ot__loop *l, const ot__save_plan *plan, ot_status st)
 {
     if (!ot__session_is_cut(l->session))
         return st == OT_OK ? write_run_file(l, plan, l->best_path) : st;
     OT_THEN(st, write_run_file(l, plan, NULL));
     OT_TRY(ot__loop_agree(l, st, "saving"));
     return ot__session_save_values(l->session, l->best_path);
+}
+
+static ot_status write_best_file(ot__loop *l, const ot__save_plan *plan, ot_status st)
+{
+    OT_TRY(write_whole_best(l, plan, st));
+    l->has_old_best = false;
+    return OT_OK;
 }
 
 // Of all ranks; `st`: how it went so far on this one.
@@ -228,9 +252,25 @@ static ot_status write_best(ot__loop *l, const ot__save_plan *plan, ot_status st
         l->best_metrics = plan->at.best.metrics;
     if (!l->best_path)
         return st;
-    OT_TRY(write_best_file(l, plan, st));
-    l->has_old_best = false;
-    return OT_OK;
+    return write_best_file(l, plan, st);
+}
+
+// The best epoch, whose file could not be written when it ended: checkpoints that tell of it wait
+// for that. Of all ranks.
+static ot_status write_owed_best(ot__loop *l, const ot__save_plan *plan, ot_status st)
+{
+    ot_tensor **present = NULL;
+
+    OT_THEN(st, copy_parameters(l, NULL, &present));
+    OT_THEN(st, put_parameters(l, l->best));
+    st = write_best_file(l, plan, st);
+    if (present != NULL) {
+        const ot_status put = put_parameters(l, present);
+
+        st = put == OT_OK ? st : put;
+    }
+    release_parameters(l, present);
+    return st;
 }
 
 static ot_status carry_out(ot__loop *l, const ot__save_plan *plan)
@@ -239,6 +279,8 @@ static ot_status carry_out(ot__loop *l, const ot__save_plan *plan)
 
     if (plan->best)
         st = write_best(l, plan, st);
+    else if (l->owes_best)
+        st = write_owed_best(l, plan, st);
     if (plan->checkpoint && l->saves_directories)
         return write_directory(l, plan, st);
     if (plan->checkpoint)
@@ -280,24 +322,45 @@ static void go_forth(ot__loop *l)
         ot__trainer_step_forth(l->trainer);
 }
 
+// Files that cannot be written say nothing against the training, and there may be room later.
+ot_status ot__save_endure(ot__loop *l, const ot_event *event, ot_status st)
+{
+    ot_event failed = *event;
+
+    if (st != OT_ERR_IO)
+        return st;
+    l->has_failed = l->is_saved = false;
+    if (ot__loop_rank(l) > 0)
+        return OT_OK;
+    failed.kind = OT_EVENT_SAVE_FAILED;
+    failed.path = l->saves_directories ? l->directory_path : l->checkpoint_path;
+    ot__error_prefix(st, "not saved, and tried again with the next checkpoint");
+    ot__loop_warn(l, &failed);
+    return OT_OK;
+}
+
 ot_status ot__save_confirmed(ot__loop *l)
 {
     const ot__save_plan plan = l->plan;
+    const bool has_best = l->best_path && (plan.best || l->owes_best);
     ot_status st;
 
     l->is_confirmed = true;
     if (!plan.checkpoint && !plan.best)
         return OT_OK;
     l->plan = (ot__save_plan){0};
-    OT_TRY(ot__directory_finish(l)); // there is one save at a time
+    // There is one save at a time.
+    OT_TRY(ot__save_endure(l, &l->saving_event, ot__directory_finish(l)));
     go_back(l);
     st = carry_out(l, &plan);
     go_forth(l);
+    st = ot__loop_agree(l, st, "saving");
+    l->owes_best = has_best && st != OT_OK;
     l->has_failed = st != OT_OK;
     if (st != OT_OK)
-        return st;
+        return l->is_at_end ? st : ot__save_endure(l, &plan.event, st);
     l->is_saved = l->is_saved || plan.checkpoint;
-    if (plan.best && l->best_path)
+    if (has_best)
         tell_of_save(l, &plan.event, l->best_path);
     if (plan.checkpoint && !l->is_saving)
         ot__save_published(l, &plan.event);

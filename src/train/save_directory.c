@@ -95,7 +95,7 @@ ot_status ot__directory_poll(ot__loop *l)
     if (!l->is_saving)
         return OT_OK;
     st = ot_shards_job_poll(l->job, &done);
-    return st != OT_OK || done ? end_save(l, st) : OT_OK;
+    return st != OT_OK || done ? ot__save_endure(l, &l->saving_event, end_save(l, st)) : OT_OK;
 }
 
 ot_status ot__directory_finish(ot__loop *l)

@@ -117,6 +117,17 @@ ran="train with a limit on the size of files"
 err "large.onnx: "
 err "File too large"
 [ -z "$(ls -A | grep large)" ] || fail "$ran: something is left"
+# A checkpoint that cannot be written, moments and all: the training goes on, and the model is what is kept of it.
+code=0
+(ulimit -f 2 && exec "$command" train mlp.onnxtxt $options --epochs 2 --quiet --checkpoint-dir limited --out kept.onnx) >out 2>err || code=$?
+ran="train with a limit on the size of checkpoints"
+[ $code = 1 ] || fail "$ran ends with $code, wanted 1"
+err "onnxtrain: not saved, and tried again with the next checkpoint: limited/checkpoint: "
+err "onnxtrain: limited/checkpoint: "
+err "kept.onnx: written with the parameters after step "
+[ -z "$(ls -A limited | grep check)" ] || fail "$ran: something is left"
+run 0 train mlp.onnxtxt $options --epochs 2 --quiet --out whole.onnx
+same kept.onnx whole.onnx
 
 # Nobody reads: the run ends, saves and says nothing, as programs do in a pipe.
 { "$command" train mlp.onnxtxt $options --epochs 400 --checkpoint-dir unread 2>err; echo $? >code; } | head -n 1 >out

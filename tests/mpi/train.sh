@@ -175,6 +175,27 @@ says 1 "saved to stopped/checkpoint after step "
 "$command" train $options --epochs 60 --slices 2 --quiet --out whole.onnx
 same resumed.onnx whole.onnx
 
+# One that cannot write large files: the training comes to its end, and the model is written, for no checkpoint is.
+mkfifo limited.log
+"$mpirun" -n 2 sh stop.sh "$command" train $options --epochs 60 --zero 1 --save-every 400 --checkpoint-dir limited --out limited.onnx \
+    --log limited.log >out 2>err </dev/null &
+launcher=$!
+exec 3<limited.log
+for i in 1 2 3 4 5; do read -r line <&3; done
+python3 -c 'import resource, sys
+resource.prlimit(int(sys.argv[1]), resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))' "$(cat pid.1)"
+cat <&3 >/dev/null
+exec 3<&-
+status=0
+wait $launcher || status=$?
+[ "$status" != 0 ] || fail "expected a status that is not 0"
+says 1 "onnxtrain: not saved, and tried again with the next checkpoint: rank 1: limited/"
+says 1 "onnxtrain: rank 1: limited/"
+says 2 "File too large"
+says 1 "limited.onnx: written with the parameters of the best epoch"
+same limited.onnx whole.onnx
+! ls -A limited | grep '^\.step' || fail "what could not be written is left"
+
 # One that is silent is named after the time that the option says, and all end.
 mkfifo silent.log
 timeout -k 5 50 "$mpirun" -n 2 sh stop.sh "$command" train $options --epochs 600 --comm-timeout 1 --out left.onnx --log silent.log \

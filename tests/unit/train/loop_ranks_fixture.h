@@ -22,7 +22,8 @@ typedef struct outcome {
     double values[VALUES_MAX]; // of all parameters
     int n_values;
     double losses[EVENTS_MAX]; // of epochs, in training and validation
-    int n_losses, n_events;
+    int n_losses, n_events, n_lost_saves;
+    int64_t n_file_calls;
 } outcome;
 
 // A run on all ranks; `bad_rank` does something of its own.
@@ -34,14 +35,15 @@ typedef struct plan {
     double bad_target;              // of row 1 there
     int64_t bad_epochs, bad_slices; // options there; 0: as the others
     int64_t fail_at;                // allocation of the run that fails there; 0: none does
-    int64_t full_at;                // file call that finds no room there; 0: none does
+    int64_t full_at;                // file call that finds no room there, and all after it; 0: none
+    int64_t broken_at;              // file call that fails there; 0: none
     bool has_other_row, keeps_best, resumes;
     int zero;
     bool syncs_norms;
     int64_t batch_size, bad_batch_size; // 0: BATCH; there: as the others
     double rate;                        // 0: that of the fixture
     ot_checkpoint_format format;
-    bool saves_async;
+    bool saves_async, saves_epochs; // saves_epochs: not each update
     outcome outcomes[RANKS_MAX];
 } plan;
 
@@ -61,6 +63,7 @@ static inline int on_event(void *context, const ot_event *event)
         out->losses[out->n_losses++] = event->training.loss;
         out->losses[out->n_losses++] = event->validation.loss;
     }
+    out->n_lost_saves += event->kind == OT_EVENT_SAVE_FAILED;
     l->n_steps += event->kind == OT_EVENT_STEP;
     return l->rank == l->plan->bad_rank && event->kind == OT_EVENT_STEP &&
            l->n_steps == l->plan->stop_after;
@@ -127,7 +130,7 @@ static inline ot_status run_on(const plan *p, ot_comm *comm, int rank, outcome *
     options.callback = on_event;
     options.callback_context = &l;
     options.checkpoint_dir = p->folder;
-    options.save_every = p->folder != NULL;
+    options.save_every = p->folder != NULL && !p->saves_epochs;
     options.resume = p->resumes;
     options.checkpoint_format = p->format;
     options.save_async = p->saves_async;
@@ -145,9 +148,12 @@ static inline ot_status run_on(const plan *p, ot_comm *comm, int rank, outcome *
         w.t[1] = p->bad_target;
     if (is_bad && p->has_other_row)
         w.t[ROWS - 1] += 1;
-    ot__file_fault_after(is_bad ? p->full_at - 1 : -1, OT_FILE_FULL);
+    ot__file_fault_after(!is_bad          ? -1
+                         : p->full_at > 0 ? p->full_at - 1
+                                          : p->broken_at - 1,
+                         p->full_at > 0 ? OT_FILE_FULL : OT_FILE_FAIL);
     OT_THEN(st, train_with(&w, p->accumulation, true, &options, is_bad ? p->fail_at : 0, NULL));
-    ot__file_fault_after(-1, OT_FILE_FULL);
+    out->n_file_calls = ot__file_fault_after(-1, OT_FILE_FULL);
     out->status = st;
     snprintf(out->message, sizeof out->message, "%s", st != OT_OK ? ot_error_message() : "");
     if (st == OT_OK) // as on all ranks

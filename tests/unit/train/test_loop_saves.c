@@ -210,10 +210,78 @@ static void what_finds_no_room_is_an_error_of_all_and_leaves_nothing(void **stat
         if (st != OT_OK) {
             assert_int_equal(st, OT_ERR_IO);
             assert_int_equal(count_staged(p.folder), 0);
+            if (p.outcomes[0].n_steps > 0) // the training has come to its end, for all that
+                assert_int_equal(p.outcomes[0].n_steps, 3);
         }
         assert_true(n_failed < 1000);
     }
     assert_true(n_failed > 10);
+}
+
+// What has been saved is the end of the run, with the best epoch.
+static void assert_saved(const plan *p, const outcome *whole)
+{
+    plan resumed = *p;
+
+    resumed.resumes = true;
+    resumed.bad_rank = -1;
+    run_plan(&resumed, 1);
+    assert_runs_well(&resumed);
+    assert_int_equal(resumed.outcomes[0].n_steps, whole->n_steps);
+    assert_memory_equal(resumed.outcomes[0].values, whole->values, sizeof whole->values);
+}
+
+// A file call fails, and later ones do not.
+static void break_saves_at(void **state, const plan *like, int64_t stride)
+{
+    const char *const folder = in_folder(state, "run");
+    plan p = *like;
+    outcome whole;
+    int n_endured = 0;
+
+    run_plan(&p, 2);
+    assert_runs_well(&p);
+    whole = p.outcomes[0];
+    p.folder = folder;
+    run_plan(&p, 2);
+    assert_saved(&p, &whole);
+    for (int rank = 0; rank < 2; rank++) {
+        const int64_t n_calls = p.outcomes[rank].n_file_calls;
+
+        p.bad_rank = rank;
+        for (p.broken_at = 1 + rank; p.broken_at <= n_calls; p.broken_at += stride) {
+            run_plan(&p, 2);
+            if (p.outcomes[0].status != OT_OK) { // the folder, or the last save
+                assert_int_equal(p.outcomes[0].status, OT_ERR_IO);
+                continue;
+            }
+            assert_memory_equal(p.outcomes[0].values, whole.values, sizeof whole.values);
+            assert_int_equal(p.outcomes[1].n_lost_saves, 0); // rank 0 is told
+            if (p.outcomes[0].n_lost_saves > 0) {
+                n_endured++;
+                assert_saved(&p, &whole);
+            }
+        }
+    }
+    assert_true(n_endured > 2);
+}
+
+static void a_save_that_fails_is_tried_again_and_the_run_goes_on(void **state)
+{
+    const plan file = {.text = perceptron,
+                       .slices = 3,
+                       .accumulation = 1,
+                       .epochs = 3,
+                       .rate = 1, // the first epoch is the best
+                       .keeps_best = true,
+                       .saves_epochs = true,
+                       .bad_rank = -1};
+    plan parts = file;
+
+    parts.zero = 3;
+    parts.saves_async = true;
+    break_saves_at(state, &file, 5);
+    break_saves_at(state, &parts, 11);
 }
 
 static void without_memory_for_a_save_all_fail_alike(void **state)
@@ -247,6 +315,7 @@ int main(void)
         TEST_IN_FOLDER(a_stop_that_one_rank_wants_stops_all),
         TEST_IN_FOLDER(what_cannot_be_saved_is_an_error_of_all),
         TEST_IN_FOLDER(what_finds_no_room_is_an_error_of_all_and_leaves_nothing),
+        TEST_IN_FOLDER(a_save_that_fails_is_tried_again_and_the_run_goes_on),
         TEST_IN_FOLDER(without_memory_for_a_save_all_fail_alike),
     };
 
