@@ -215,13 +215,12 @@ static void scale_range(void *context, int64_t first, int64_t last)
     }
 }
 
-static void scale(ot_tensor *gradient, double factor)
+static void scale(const ot_session *session, ot_tensor *gradient, double factor)
 {
-    enum { MIN_PER_THREAD = 1 << 15 };
     scaling s = {gradient, factor};
 
     if (gradient != NULL)
-        ot__parallel_for(ot_tensor_count(gradient), MIN_PER_THREAD, scale_range, &s);
+        ot__session_for(session, ot_tensor_count(gradient), scale_range, &s);
 }
 
 static ot_status check_scalable(const char *what, const char *name, ot_dtype dtype)
@@ -241,7 +240,7 @@ ot_status ot__session_scale_parameter_gradients(ot_session *session, double fact
                                   session->parameters[i]->value->dtype));
     for (int i = 0; i < session->n_parameters; i++)
         if (session->parameters[i]->trainable)
-            scale(session->parameters[i]->gradient, factor);
+            scale(session, session->parameters[i]->gradient, factor);
     return OT_OK;
 }
 
@@ -255,7 +254,7 @@ static ot_status scale_gradients(ot_session *session, double factor)
                                   program->model->graph->inputs[i]->dtype));
     OT_TRY(ot__session_scale_parameter_gradients(session, factor));
     for (int i = 0; i < program->n_inputs; i++)
-        scale(program->inputs[i].gradient, factor);
+        scale(session, program->inputs[i].gradient, factor);
     return OT_OK;
 }
 

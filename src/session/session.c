@@ -269,6 +269,7 @@ static ot_status create_session(ot__models *m, ot_checkpoint *checkpoint,
 {
     ot_session *session;
     ot_status st;
+    int n_threads;
 
     if (checkpoint->session != NULL)
         return ot__error(OT_ERR_STATE, "another session works on the checkpoint");
@@ -284,7 +285,9 @@ static ot_status create_session(ot__models *m, ot_checkpoint *checkpoint,
     session->loss_scale = 1;
     st = ot__session_options_take(options, &session->options, &session->plan_options);
     OT_THEN(st, ot__ranks_create(session, parallel));
+    n_threads = ot__session_take_threads(session); // constants are folded
     OT_THEN(st, build_session(session, m));
+    ot__parallel_set(n_threads);
     return OT_HAND_OUT(st, out, session, destroy_session);
 }
 

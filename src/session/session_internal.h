@@ -262,6 +262,13 @@ ot_status ot__ranks_agree_on_optimizer(const ot_session *session, ot_status st);
 // What the optimizer keeps is still to be cut over ranks.
 bool ot__ranks_cut_later(const ot_session *session);
 
+// threads.c. Outside of plans: the session's number of threads is that of this thread from now on,
+// if it has one; returns what to give back with ot__parallel_set().
+int ot__session_take_threads(const ot_session *session);
+// ot__parallel_for() over numbers, with the session's threads.
+void ot__session_for(const ot_session *session, int64_t count,
+                     void (*run)(void *context, int64_t first, int64_t last), void *context);
+
 // session_memory.c: value, gradient and slots, as far as they are here.
 size_t ot__parameter_bytes(const ot__parameter *p);
 

@@ -239,13 +239,22 @@ ot_status ot__session_lend_block(ot_session *session, ot__plan *plan)
     return OT_OK;
 }
 
-ot_status ot__session_find_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)
+static ot_status find_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)
 {
     if (program == &session->training)
         OT_TRY(ot__inside_prepare(session));
     program->gathers =
         ot__ranks_gather(session, program == &session->training ? OT_MODE_TRAIN : OT_MODE_EVAL);
     return ot__compiled_model_plan(program, plan_of_session, session, out);
+}
+
+ot_status ot__session_find_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)
+{
+    const int n_threads = ot__session_take_threads(session); // constants are folded
+    const ot_status st = find_plan(session, program, out);
+
+    ot__parallel_set(n_threads);
+    return st;
 }
 
 ot_status ot__session_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)

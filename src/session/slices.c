@@ -229,14 +229,12 @@ static void join_range(void *context, int64_t first, int64_t last)
     ot__tree_sum(j->dtype, j->adds, j->n_parts - 1, parts, (char *)j->out + at, last - first);
 }
 
-static void join_parts(joining *j, ot_dtype dtype, int64_t count, bool is_to_last)
+static void join_parts(const ot_session *session, joining *j, ot_dtype dtype, int64_t count,
+                       bool is_to_last)
 {
-    enum { MIN_PER_THREAD = 1 << 15 };
-
     j->dtype = dtype;
     j->out = j->parts[is_to_last ? j->n_parts - 1 : 0];
-    if (count > 0)
-        ot__parallel_for(count, MIN_PER_THREAD, join_range, j);
+    ot__session_for(session, count, join_range, j);
 }
 
 // The sets from `first` on and the present slice become one, in the place of that slice or of set
@@ -258,7 +256,7 @@ static void join_sets(ot_session *session, int first, bool is_to_last)
         for (int k = 0; k < n; k++)
             j.parts[k] = s->sets[first + k].gradients[i];
         j.parts[n] = p->gradient->data;
-        join_parts(&j, p->gradient->dtype, ot_tensor_count(p->gradient), is_to_last);
+        join_parts(session, &j, p->gradient->dtype, ot_tensor_count(p->gradient), is_to_last);
     }
     for (int i = 0; i < session->undo.n; i++) {
         const ot_tensor *value = session->undo.parameters[i]->value;
@@ -266,7 +264,7 @@ static void join_sets(ot_session *session, int first, bool is_to_last)
         for (int k = 0; k < n; k++)
             j.parts[k] = s->sets[first + k].statistics[i];
         j.parts[n] = value->data;
-        join_parts(&j, value->dtype, ot_tensor_count(value), is_to_last);
+        join_parts(session, &j, value->dtype, ot_tensor_count(value), is_to_last);
     }
 }
 

@@ -142,15 +142,6 @@ static void weigh_share_range(void *context, int64_t first, int64_t last)
             ((double *)w->to)[i] *= w->factor;
 }
 
-static void work_on_share(share_work *w, int64_t n,
-                          void (*function)(void *context, int64_t first, int64_t last))
-{
-    enum { MIN_PER_THREAD = 1 << 15 };
-
-    if (n > 0)
-        ot__parallel_for(n, MIN_PER_THREAD, function, w);
-}
-
 // The share of this rank in the memory of a whole bucket.
 static char *own_share(const ot_session *session, const ot__bucket *b, void *buffer)
 {
@@ -206,7 +197,7 @@ static ot_status start_scatter_of(const ot_session *session, const ot__bucket *b
     share_work w = {.dtype = b->dtype, .to = buffer, .factor = session->slices.weight};
 
     if (session->slices.is_under_way && session->slices.has_weights)
-        work_on_share(&w, b->n_elements, weigh_share_range);
+        ot__session_for(session, b->n_elements, weigh_share_range, &w);
     return ot__reduce_start(b->reduce, OT_REDUCE_SCATTER, buffers);
 }
 
@@ -218,7 +209,7 @@ static ot_status end_scatter_of(const ot_session *session, const ot__bucket *b, 
 
     OT_TRY(ot__reduce_wait(b->reduce));
     if (!session->overwrite_gradients)
-        work_on_share(&w, (int64_t)(n_bytes / ot_dtype_size(b->dtype)), add_share_range);
+        ot__session_for(session, (int64_t)(n_bytes / ot_dtype_size(b->dtype)), add_share_range, &w);
     else if (n_bytes > 0)
         memcpy(w.to, w.from, n_bytes);
     return OT_OK;

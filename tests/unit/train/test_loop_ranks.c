@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs over several ranks, which are threads, against one process with as many slices: the same
 // bits.
+#include <dirent.h>
+
 #include "loop_ranks_fixture.h"
 
 // ---- bits ----
@@ -198,6 +200,62 @@ static void without_memory_on_one_rank_all_fail_alike(void **state)
         }
 }
 
+// ---- threads ----
+
+// Of this process; 0: the system does not say.
+static int count_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int n = 0;
+
+    for (const struct dirent *e; tasks != NULL && (e = readdir(tasks)) != NULL;)
+        n += e->d_name[0] != '.';
+    if (tasks != NULL)
+        closedir(tasks);
+    return n;
+}
+
+typedef struct threads_plan {
+    int n_expected, zero;
+} threads_plan;
+
+static void train_wide(ot_comm *comm, void *context)
+{
+    static const char wide[] = HEAD MODEL "{\n"
+                                          "  w = RandomNormal<shape = [6, 20000], dtype = 11>()\n"
+                                          "  v = RandomNormal<shape = [20000, 1], dtype = 11>()\n"
+                                          "  a = MatMul(x, w)\n"
+                                          "  h = Tanh(a)\n"
+                                          "  y = MatMul(h, v)\n" LOSS "}\n";
+    const threads_plan *p = context;
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    ot_parallel_options parallel = OT_PARALLEL_OPTIONS_INIT;
+    ot_train_options training = OT_TRAIN_OPTIONS_INIT;
+    world w;
+
+    ot__parallel_set(4); // what the machine would have
+    parallel.comm = comm;
+    parallel.zero = p->zero;
+    options.parallel = &parallel;
+    options.n_threads = 1;
+    training.slices = 4; // sums wait, and a slice of some batches has no row
+    training.epochs = 1;
+    RANK_MUST(open_world_over(&w, wide, &options));
+    w.batch_size = 5;
+    RANK_MUST(train_with(&w, 1, false, &training, 0, NULL));
+    RANK_CHECK(count_threads() <= p->n_expected, "%d threads, expected %d", count_threads(),
+               p->n_expected);
+    RANK_CHECK(ot__parallel_max() == 4, "%d", ot__parallel_max());
+    close_world(&w);
+}
+
+static void all_of_a_rank_runs_in_its_number_of_threads(void **state)
+{
+    (void)state;
+    for (int zero = 0; zero <= 3; zero++)
+        run_ranks(2, train_wide, &(threads_plan){count_threads() + 2, zero});
+}
+
 // ---- when sums begin ----
 
 static void step_of_slice(ot_comm *comm, void *context)
@@ -254,6 +312,7 @@ int main(void)
         cmocka_unit_test(an_error_on_one_rank_is_that_of_all),
         cmocka_unit_test(ranks_that_would_not_do_the_same_are_told),
         cmocka_unit_test(without_memory_on_one_rank_all_fail_alike),
+        cmocka_unit_test(all_of_a_rank_runs_in_its_number_of_threads),
         cmocka_unit_test(sums_begin_in_the_last_step_of_a_slice_that_counts_once),
     };
 
