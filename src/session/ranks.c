@@ -265,7 +265,7 @@ ot_status ot__ranks_join(const ot_parallel_options *options, ot_session *session
 
 bool ot__session_syncs_norms(const ot_session *session)
 {
-    return session->ranks != NULL && session->syncs_norms;
+    return session->syncs_norms;
 }
 
 int ot__session_zero(const ot_session *session)

@@ -57,7 +57,7 @@ void ot__session_drop_steps(ot_session *session);
 
 // ranks.c: those that the session trains with; NULL: it is alone.
 ot_comm *ot__session_comm(const ot_session *session);
-// Whether batch normalisations take the statistics of the batches of all ranks.
+// Whether batch normalisations take the statistics of the batches of all ranks, also of one alone.
 bool ot__session_syncs_norms(const ot_session *session);
 // Whether the ranks have, or will have, parts of its state, which no file can hold then.
 bool ot__session_is_cut(const ot_session *session);

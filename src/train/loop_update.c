@@ -91,11 +91,20 @@ static ot_status make_steps(ot__loop *l)
     return OT_OK;
 }
 
+// Unless they are said: those that the run has had, but of norms over all ranks, which are one for
+// each rank and compute the same for any number of them.
+static int64_t usual_slices(const ot__loop *l)
+{
+    const int64_t n_ranks = ot__loop_n_ranks(l);
+
+    return ot__session_syncs_norms(l->session) ? n_ranks : OT_MAX(l->at.n_slices, n_ranks);
+}
+
 ot_status ot__loop_cut(ot__loop *l)
 {
     const int64_t wanted = l->options->slices;
 
-    l->n_slices = wanted > 0 ? wanted : OT_MAX(l->at.n_slices, ot__loop_n_ranks(l));
+    l->n_slices = wanted > 0 ? wanted : usual_slices(l);
     if (l->n_slices < ot__loop_n_ranks(l))
         return ot__error(OT_ERR_INVALID,
                          "slices: %" PRId64 ", expected at least 1 for each of the %" PRId64

@@ -24,6 +24,35 @@ static void a_run_is_resumed_with_any_number_of_ranks(void **state)
     assert_memory_equal(p.outcomes[0].values, whole.values, sizeof whole.values);
 }
 
+// Of norms over all ranks there is a slice for each: as many as there are then.
+static void so_is_one_with_statistics_of_all_ranks(void **state)
+{
+    static const int ranks[] = {3, 2, 1, 4};
+    plan p = {.text = convolution,
+              .slices = 1,
+              .accumulation = 2,
+              .epochs = 4,
+              .batch_size = 5,
+              .bad_rank = -1};
+    outcome whole;
+
+    run_plan(&p, 1);
+    assert_runs_well(&p);
+    whole = p.outcomes[0];
+    p.slices = 0;
+    p.syncs_norms = true;
+    p.folder = in_folder(state, "run");
+    for (int i = 0; i < 4; i++) {
+        p.resumes = i > 0;
+        p.epochs = i + 1;
+        run_plan(&p, ranks[i]);
+        assert_runs_well(&p);
+    }
+    assert_int_equal(p.outcomes[0].n_steps, whole.n_steps);
+    for (int i = 0; i < whole.n_values; i++)
+        assert_float_equal(p.outcomes[0].values[i], whole.values[i], 1e-12); // other orders of sums
+}
+
 static int count_directories(const char *folder)
 {
     DIR *entries = opendir(folder);
@@ -309,6 +338,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(a_run_is_resumed_with_any_number_of_ranks),
+        TEST_IN_FOLDER(so_is_one_with_statistics_of_all_ranks),
         TEST_IN_FOLDER(formats_of_checkpoints_may_change_from_run_to_run),
         TEST_IN_FOLDER(of_a_run_that_is_overwritten_nothing_is_left),
         TEST_IN_FOLDER(the_best_epoch_is_that_of_one_process),
