@@ -43,6 +43,9 @@ static int artifacts_check(const void *values, const char *const *arguments)
     if (v->prefix && strchr(v->prefix, '/'))
         return report_usage("--prefix: '%s' contains '/', but begins the names of files",
                             v->prefix);
+    if (v->model.batch_norm == BATCH_NORM_SYNC)
+        return report_usage("--batch-norm sync: artifacts are of one process; make them with "
+                            "--batch-norm batch, and train them with --sync-batch-norm");
     return model_values_check(&v->model);
 }
 

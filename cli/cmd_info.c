@@ -408,6 +408,8 @@ static int info_run(const void *values, const char *const *arguments)
         return code;
     if (v->parallel) // which has been checked
         (void)parallel_ranks_parse(v->parallel, &step.ranks);
+    if (v->parallel && v->model.batch_norm == BATCH_NORM_SYNC)
+        step.ranks.sync_batch_norm = 1;
     if (v->text) {
         code = print_model(model);
         ot_model_destroy(model);

@@ -22,7 +22,9 @@ static bool is_folder(const char *path)
 // cannot be.
 static int load_folder(train_run *r)
 {
-    static const char *const apply[] = {"target", "seed", "ignore-recorded", NULL};
+    const bool syncs = r->values->model.batch_norm == BATCH_NORM_SYNC; // is not built in
+    const char *const apply[] = {"target", "seed", "ignore-recorded", syncs ? "batch-norm" : NULL,
+                                 NULL};
     const char *given = option_given(model_option_table, apply);
 
     if (given)
@@ -117,7 +119,7 @@ static int make_session(train_run *r)
         return report_error();
     parallel.comm = r->job.comm;
     parallel.zero = train_zero(r);
-    parallel.sync_batch_norm = v->sync_batch_norm;
+    parallel.sync_batch_norm = v->sync_batch_norm || v->model.batch_norm == BATCH_NORM_SYNC;
     options.parallel = &parallel;
     if (ot_session_create(
             ot_artifacts_training_model(r->artifacts), ot_artifacts_eval_model(r->artifacts),

@@ -13,7 +13,7 @@
 static const char *const reductions[] = {"mean", "sum", "none", NULL};
 static const char *const class_axes[] = {"1", "-1", NULL};
 static const char *const adam_modes[] = {"0", "1", NULL};
-static const char *const batch_norms[] = {"auto", "batch", "stored", NULL};
+static const char *const batch_norms[] = {"auto", "batch", "stored", "sync", NULL};
 
 const option_spec model_option_table[] = {
     {.help = "Loss"},
@@ -75,7 +75,8 @@ const option_spec model_option_table[] = {
      "merged and joining what it untied; keep: all",
      NULL, NULL, 0},
     {"batch-norm", OPTION_CHOICE, AT(batch_norm), "HOW",
-     "statistics BatchNormalization uses; auto: of the batch where its scale or bias is trained",
+     "statistics BatchNormalization uses; auto: of the batch where its scale or bias is trained; "
+     "sync: of the batch of all processes (batch, and --sync-batch-norm of train)",
      "auto", batch_norms, 0},
     {"init", OPTION_LIST, AT(init), "PATTERN=KIND",
      "draw initial values: kaiming_uniform, kaiming_normal, xavier_uniform, xavier_normal, zeros, "
@@ -315,7 +316,8 @@ int model_setup_init(model_setup *setup, const model_values *values, const ot_mo
     options->n_shared = values->shared.count;
     options->init = values->init.items;
     options->n_init = values->init.count;
-    options->batch_norm = (ot_batch_norm)values->batch_norm;
+    options->batch_norm = values->batch_norm == BATCH_NORM_SYNC ? OT_BATCH_NORM_BATCH
+                                                                : (ot_batch_norm)values->batch_norm;
     options->seed = (uint64_t)values->seed;
     return EXIT_SUCCESS;
 }

@@ -19,10 +19,13 @@ typedef struct model_values {
     int adam_mode;
     bool nesterov;
     text_list train, freeze, init, shared, no_decay;
-    int batch_norm;
+    int batch_norm; // as ot_batch_norm, or BATCH_NORM_SYNC
     int64_t seed;
     bool ignore_recorded;
 } model_values;
+
+// Statistics of the batch, of all processes together: what trains sees to the latter.
+enum { BATCH_NORM_SYNC = OT_BATCH_NORM_STORED + 1 };
 
 extern const option_spec model_option_table[];
 

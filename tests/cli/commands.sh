@@ -94,6 +94,9 @@ run 0 info mlp.onnxtxt --json --parallel "D=4 zero=2 accumulate=3" # the sums go
 [ "$(sed -n 's/.*"sent_bytes": \([0-9]*\).*/\1/p' out)" -gt "$once" ] || fail "$ran: no more than with zero=1 ($once)"
 run 0 info mlp.onnxtxt --json --parallel "D=4 sync-batch-norm=1"
 json parallel 'v["sync_batch_norm"] is True'
+run 0 info mlp.onnxtxt --json --parallel "D=4" --batch-norm sync
+json parallel 'v["sync_batch_norm"] is True'
+refuses 2 "--batch-norm sync: artifacts are of one process" artifacts mlp.onnxtxt --batch-norm sync --out artifacts
 run 0 info mlp.onnxtxt --parallel "D=2"
 out "parallel   D=2 zero=0 slices=2 accumulate=1: each process sends "
 refuses 2 "--parallel: 'zero=3' does not say D=N, the number of processes" info mlp.onnxtxt --parallel zero=3

@@ -108,7 +108,7 @@ awk 'BEGIN {
 }' >images.csv
 images="cnn.onnxtxt --data images.csv --loss cross-entropy --batch-size 12 --epochs 3 --lr 0.01 --seed 7 --threads 1 --json"
 "$command" train $images --out whole.onnx >whole.json
-job 2 0 $images --sync-batch-norm --out sync.onnx
+job 2 0 $images --batch-norm sync --out sync.onnx
 cp out sync.json
 job 2 0 $images --out own.onnx
 python3 - whole.json sync.json out <<'END' || fail "statistics of all processes are not those of one"
