@@ -228,33 +228,40 @@ ot_status ot__batches_id(ot_batches *batches, uint64_t *id)
     return OT_OK;
 }
 
-static ot_status next(ot_batches *batches, const ot_tensor **tensors)
+// Of `n_bounds` inputs from `bounds` on.
+static ot_status next(ot_batches *batches, ot__bound *bounds, int n_bounds,
+                      const ot_tensor **tensors)
 {
     const ot_batches_options *options = &batches->options;
     const int64_t rows = OT_MIN(batches->count - batches->next, options->batch_size);
     const int64_t first = slice_start(rows, options->slice, options->slices);
     const int64_t n = slice_start(rows, options->slice + 1, options->slices) - first;
 
-    for (int i = 0; i < batches->n_bounds; i++)
+    for (int i = 0; i < n_bounds; i++)
         tensors[i] = NULL;
     batches->batch_rows = 0;
     if (rows <= 0 || (options->drop_last && rows < options->batch_size))
         return OT_OK;
     for (int64_t at = 0; at < n; at++) {
         const int64_t row = row_at(batches, batches->next + first + at);
-        for (int i = 0; i < batches->n_bounds; i++)
-            OT_TRY(ot__bound_read(&batches->bounds[i], row, at, batches->rows,
-                                  batches->bounds[i].is_class ? options->n_classes : 0));
+        for (int i = 0; i < n_bounds; i++)
+            OT_TRY(ot__bound_read(&bounds[i], row, at, batches->rows,
+                                  bounds[i].is_class ? options->n_classes : 0));
     }
     batches->next += rows;
     batches->batch_rows = rows;
-    for (int i = 0; i < batches->n_bounds; i++) {
-        ot__bound *bound = &batches->bounds[i];
+    for (int i = 0; i < n_bounds; i++) {
+        ot__bound *bound = &bounds[i];
         bound->tensor->shape.dim[0] = n;
         bound->tensor->n_bytes = (size_t)(n * bound->row_count) * ot_dtype_size(bound->dtype);
         tensors[i] = bound->tensor;
     }
     return OT_OK;
+}
+
+ot_status ot__batches_next_of(ot_batches *batches, int input, const ot_tensor **tensor)
+{
+    return next(batches, &batches->bounds[input], 1, tensor);
 }
 
 ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors, int n_tensors)
@@ -264,7 +271,7 @@ ot_status ot_batches_next(ot_batches *batches, const ot_tensor **tensors, int n_
     OT_TRY(OT_GIVEN(tensors));
     OT_TRY(ot__guard_enter(batches, OT_KIND_BATCHES));
     st = n_tensors == batches->n_bounds
-             ? next(batches, tensors)
+             ? next(batches, batches->bounds, batches->n_bounds, tensors)
              : ot__error(OT_ERR_INVALID, "room for %d tensors is given, the batches have %d inputs",
                          n_tensors, batches->n_bounds);
     ot__guard_leave(batches);

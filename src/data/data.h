@@ -159,6 +159,8 @@ void ot__cell_text(const ot__cell *cell, ot__buf *out);
 
 // From the next batch on, the slice of it alone. OT_ERR_INVALID for batches that are slices.
 ot_status ot__batches_set_slice(ot_batches *batches, int64_t slice, int64_t slices);
+// As ot_batches_next() for one input alone.
+ot_status ot__batches_next_of(ot_batches *batches, int input, const ot_tensor **tensor);
 // Of what the first and the last row have, in the order of epoch 0.
 ot_status ot__batches_id(ot_batches *batches, uint64_t *id);
 int64_t ot__batches_size(const ot_batches *batches); // rows of whole batches, in all their slices

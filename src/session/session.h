@@ -73,6 +73,26 @@ ot_status ot__session_set_slices(ot_session *session, int n_slices, int first, i
 // The next train steps are those of a slice; each slice makes the steps of all micro-batches, from
 // the random counter and the running statistics that the first one met.
 void ot__session_begin_slice(ot_session *session, int slice);
+// batch_loss.c: how the training model's loss of a batch is made of those of its slices.
+typedef enum ot__batch_loss_kind {
+    OT_BATCH_LOSS_MEAN,    // over rows
+    OT_BATCH_LOSS_SUM,     // or its gradient is that of a sum
+    OT_BATCH_LOSS_WEIGHED, // mean by the weights of labels
+    OT_BATCH_LOSS_MIXED,   // of terms that are means and others that are sums
+    OT_BATCH_LOSS_UNKNOWN,
+} ot__batch_loss_kind;
+typedef struct ot__batch_loss {
+    ot__batch_loss_kind kind;
+    bool is_reduced; // to a number
+    // WEIGHED
+    int labels;               // user input
+    const ot_tensor *weights; // of classes, the model's or the checkpoint's; NULL: all 1
+    bool has_ignored_label;
+    int64_t ignored_label;
+} ot__batch_loss;
+ot_status ot__session_find_loss(const ot_session *session, ot__batch_loss *out);
+// The sum of the weights of labels: what a mean over them divides by.
+double ot__batch_loss_weight(const ot__batch_loss *loss, const ot_tensor *labels);
 // How often the gradients of the next train step count; 1 unless said.
 ot_status ot__session_weigh(ot_session *session, double weight);
 // Instead of a train step, for a slice without rows.

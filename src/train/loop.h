@@ -37,8 +37,9 @@ typedef struct ot__loop {
     ot__step_outputs train_outputs, eval_outputs;
     int64_t n_batches, n_slices;
     int64_t first_slice, last_slice; // of this rank, without the last
-    bool sums_gradients;             // over the rows of a batch, instead of their mean
-    bool sums_losses;                // likewise
+    ot__batch_loss loss;             // what a batch's is of its slices'
+    double *shares;                  // of slices and batches of an update: weights of their labels
+    int64_t n_shared;                // those batches
     double loss_factor;              // by which a slice's loss counts for that of the batch
     ot__metric_sums *all_steps;      // over several ranks: of those of an update, by ranks
     ot__metric_sums *steps;          // within these, of this rank
@@ -81,6 +82,16 @@ ot_event ot__loop_event(const ot__loop *l, ot_event_kind kind);
 // One batch through the training or eval model, its outputs into the sums. A loss that is not
 // finite is an error, or where such updates are skipped does not count.
 ot_status ot__loop_batch(ot__loop *l, ot_mode mode, ot__metric_sums *sums);
+
+// loop_shares.c: how slices count in their batch.
+ot_status ot__loop_find_loss(ot__loop *l);
+// The weights of the labels of all slices of the next n batches, where they count by these; over
+// several ranks collective.
+ot_status ot__loop_share(ot__loop *l, int64_t n);
+// Of the slice of batch `i` of the update with `rows` of its `all` rows: how often its gradients
+// count, and its loss, beside its rows.
+double ot__loop_weight(const ot__loop *l, int64_t slice, int64_t i, int64_t rows, int64_t all);
+double ot__loop_loss_factor(const ot__loop *l, int64_t slice, int64_t i, int64_t rows, int64_t all);
 
 // loop_ranks.c. How something went on all ranks, `st` on this one; and whether one wants to stop.
 ot_status ot__loop_agree(ot__loop *l, ot_status st, const char *call);

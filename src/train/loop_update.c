@@ -47,29 +47,6 @@ static ot_status check_can_cut(const ot__loop *l)
     return OT_OK;
 }
 
-// Whether the loss is a mean over the rows, or a sum; as NONE its gradient is that of a sum.
-static ot_status find_reduction(ot__loop *l)
-{
-    const ot_artifacts *artifacts = l->options->artifacts;
-    bool has_means = false;
-
-    for (int i = 0; artifacts != NULL && i < artifacts->n_loss_terms; i++) {
-        const ot__loss_term *term = &artifacts->loss_terms[i];
-        const bool is_sum = term->loss != OT_LOSS_NONE && term->loss != OT_LOSS_CUSTOM &&
-                            term->reduction != OT_REDUCTION_MEAN;
-
-        has_means = has_means || !is_sum;
-        l->sums_gradients = l->sums_gradients || is_sum;
-        l->sums_losses = l->sums_losses || (is_sum && term->reduction == OT_REDUCTION_SUM);
-    }
-    if (has_means && l->sums_gradients)
-        return ot__error(OT_ERR_UNSUPPORTED,
-                         "slices: %" PRId64 ", but the loss has terms that are means over a batch "
-                         "and others that are sums: give all the same reduction",
-                         l->n_slices);
-    return OT_OK;
-}
-
 // The slices of the rank that has most.
 static int64_t most_slices(const ot__loop *l)
 {
@@ -120,7 +97,7 @@ ot_status ot__loop_cut(ot__loop *l)
     l->last_slice = l->n_slices * (ot__loop_rank(l) + 1) / ot__loop_n_ranks(l);
     if (l->n_slices > 1) {
         OT_TRY(check_can_cut(l));
-        OT_TRY(find_reduction(l));
+        OT_TRY(ot__loop_find_loss(l));
     }
     OT_TRY(make_steps(l));
     OT_TRY(ot__batches_set_slice(l->training, 0, l->n_slices));
@@ -131,6 +108,7 @@ ot_status ot__loop_cut(ot__loop *l)
 void ot__loop_uncut(ot__loop *l)
 {
     ot__free(l->all_steps);
+    ot__free(l->shares);
     if (l->n_slices <= 1)
         return;
     (void)ot__batches_set_slice(l->training, 0, 1);
@@ -149,7 +127,8 @@ static ot_status next_batch(ot__loop *l, int64_t *rows, int64_t *all)
     return OT_OK;
 }
 
-static ot_status train_batch(ot__loop *l, bool *has_confirmed)
+// Batch `i` of the update.
+static ot_status train_batch(ot__loop *l, int64_t slice, int64_t i, bool *has_confirmed)
 {
     ot__metric_sums *sums = l->comm != NULL ? &l->steps[l->n_steps++] : &l->at.sums;
     int64_t rows, all;
@@ -157,10 +136,8 @@ static ot_status train_batch(ot__loop *l, bool *has_confirmed)
     OT_TRY(next_batch(l, &rows, &all));
     if (rows == 0)
         return ot__trainer_skip_step(l->trainer);
-    OT_TRY(ot__session_weigh(l->session, l->sums_gradients
-                                             ? (double)l->n_slices
-                                             : (double)(rows * l->n_slices) / (double)all));
-    l->loss_factor = l->sums_losses ? (double)all / (double)rows : 1;
+    OT_TRY(ot__session_weigh(l->session, ot__loop_weight(l, slice, i, rows, all)));
+    l->loss_factor = ot__loop_loss_factor(l, slice, i, rows, all);
     OT_TRY(ot__loop_batch(l, OT_MODE_TRAIN, sums));
     l->are_finite = l->are_finite && l->is_finite;
     if (l->is_finite && !*has_confirmed && l->comm == NULL)
@@ -190,12 +167,12 @@ static ot_status train_slice(ot__loop *l, int64_t slice, int64_t n_batches, bool
     OT_THEN(st, ot_batches_seek(l->training, l->at.epoch, l->at.batch));
     ot__trainer_begin_slice(l->trainer, (int)slice);
     for (int64_t i = 0; i < n_batches - 1; i++) {
-        OT_THEN(st, train_batch(l, has_confirmed));
+        OT_THEN(st, train_batch(l, slice, i, has_confirmed));
         l->at.batch += st == OT_OK;
     }
     if (is_collective)
         ot__session_set_last(l->session);
-    OT_THEN(st, train_batch(l, has_confirmed));
+    OT_THEN(st, train_batch(l, slice, n_batches - 1, has_confirmed));
     l->at.batch += st == OT_OK;
     OT_THEN(st, ot__session_end_slice(l->session));
     return st != OT_OK ? ot__session_fail_step(l->session, st, OT_MODE_TRAIN) : OT_OK;
@@ -211,10 +188,14 @@ static ot_status join_slices(ot__loop *l, int64_t n_batches)
     return OT_OK;
 }
 
+static int64_t batches_of_update(const ot__loop *l)
+{
+    return OT_MIN(l->trainer->accumulation, l->n_batches - l->at.batch);
+}
+
 static ot_status train_slices(ot__loop *l)
 {
-    const int64_t first = l->at.batch;
-    const int64_t n = OT_MIN(l->trainer->accumulation, l->n_batches - first);
+    const int64_t first = l->at.batch, n = batches_of_update(l);
     bool has_confirmed = false;
 
     l->are_finite = true;
@@ -240,6 +221,7 @@ ot_status ot__loop_update(ot__loop *l)
     const int64_t n_updates = ot_session_step_count(l->session);
     ot_status st;
 
+    OT_TRY(ot__loop_share(l, batches_of_update(l)));
     l->n_steps = 0;
     if (l->steps != NULL)
         memset(l->steps, 0, (size_t)l->steps_room * sizeof *l->steps);
