@@ -32,8 +32,7 @@ RANKS = (1, 2, 3, 4, 8)
 EPSILON, MAX_NORM = f32(1e-6), f32(0.5)
 LEARNING_RATES = {"sgd": 0.1, "momentum": 0.02, "adamw": 0.01, "adam": 0.01, "lamb": 0.02}
 CLIPPED = ("adam", "lamb")
-ALL = [(kind, accumulation) for kind in LEARNING_RATES for accumulation in (1, 3)]
-SOME = [("sgd", 1), ("momentum", 3), ("adamw", 3), ("adam", 1), ("lamb", 3)]
+TRAJECTORIES = [(kind, accumulation) for kind in LEARNING_RATES for accumulation in (1, 3)]
 
 
 class Cnn(ResNet):
@@ -218,13 +217,9 @@ def main():
             print("batch", model.rows, file=out)
             print("classes", model.classes, file=out)
             print("words", model.x_below, file=out)
-            if isinstance(model, Cnn):
-                for n_slices in RANKS:
-                    record(model, "sgd", 1, n_slices, out)
-                    record(model, "adamw", 3, n_slices, out)
-                continue
-            for kind, accumulation in ALL if isinstance(model, Mlp) else SOME:
-                record(model, kind, accumulation, 1, out)
+            for kind, accumulation in TRAJECTORIES:
+                for n_slices in RANKS if isinstance(model, Cnn) else (1,):
+                    record(model, kind, accumulation, n_slices, out)
 
 
 if __name__ == "__main__":
