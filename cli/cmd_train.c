@@ -367,12 +367,13 @@ static int train(train_run *r)
     return code;
 }
 
-static int train_in_job(train_run *r)
+// `code`: how it went on this rank before.
+static int train_in_job(train_run *r, int code)
 {
-    int code = job_agree(&r->job, prepare_run(r));
-
-    if (code == EXIT_SUCCESS)
-        code = train_take_resumed(r);
+    code = job_agree(&r->job, code == EXIT_SUCCESS ? prepare_run(r) : code);
+    if (code != EXIT_SUCCESS)
+        return code; // nothing follows on a rank whose command line is wrong
+    code = train_take_resumed(r);
     if (code == EXIT_SUCCESS)
         code = make_session(r);
     if (code == EXIT_SUCCESS)
@@ -383,14 +384,17 @@ static int train_in_job(train_run *r)
     return code == EXIT_SUCCESS ? train(r) : code;
 }
 
-static int run_training(const train_values *values)
+static int open_job(const train_values *v, job *j)
+{
+    return job_open(j, job_kinds[v->comm], option_is_given("comm-timeout") ? v->comm_timeout : -1);
+}
+
+static int run_training(const train_values *values, int code)
 {
     train_run r = {.values = values, .options = OT_TRAIN_OPTIONS_INIT};
-    const double timeout = option_is_given("comm-timeout") ? values->comm_timeout : -1;
-    int code = job_open(&r.job, job_kinds[values->comm], timeout);
+    const int opened = open_job(values, &r.job);
 
-    if (code == EXIT_SUCCESS)
-        code = train_in_job(&r);
+    code = opened == EXIT_SUCCESS ? train_in_job(&r, code) : opened;
     progress_deinit(&r.progress);
     train_output_deinit(&r.output);
     data_setup_deinit(&r.data);
@@ -430,6 +434,17 @@ static int train_check(const void *values, const char *const *arguments)
     return code;
 }
 
+static int train_refused(const void *values, int code)
+{
+    job j;
+
+    if (open_job(values, &j) != EXIT_SUCCESS)
+        return code;
+    code = job_agree(&j, code);
+    job_close(&j);
+    return code;
+}
+
 static int run_command(const void *values, const char *const *arguments)
 {
     const train_values *v = values;
@@ -438,8 +453,7 @@ static int run_command(const void *values, const char *const *arguments)
     (void)arguments;
     if (train_config_is_elsewhere(v) && read_all(v) != EXIT_SUCCESS)
         code = EXIT_FAILED;
-    if (code == EXIT_SUCCESS)
-        code = v->print_config ? train_config_print() : run_training(v);
+    code = code == EXIT_SUCCESS && v->print_config ? train_config_print() : run_training(v, code);
     train_config_deinit();
     return code;
 }
@@ -463,5 +477,6 @@ const command command_train = {
                {model_option_table, offsetof(train_values, model)}},
     .values_size = sizeof(train_values),
     .check = train_check,
+    .refused = train_refused,
     .run = run_command,
 };

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "options.h"
 #include "report.h"
 
-enum { TEXT_MAX = 2048 }; // of what a rank has reported
+enum { TEXT_MAX = 2048, MICROSECONDS = 1000000 }; // of what a rank has reported; a second
 const char *const job_kinds[] = {"auto", "self", "mpi", NULL};
 
 // Rank 0 logs the same.
@@ -18,20 +21,75 @@ static void log_nothing(void *context, ot_log_level level, const char *text)
     (void)text;
 }
 
+// ---- joining ----
+
+// MPI waits without end for a process that has ended before it came.
+static char last_words[2 * TEXT_MAX];
+
+static void give_up(int number)
+{
+    const char *text = last_words;
+    size_t n = strlen(text);
+
+    (void)number;
+    while (n > 0) {
+        const ssize_t written = write(STDERR_FILENO, text, n);
+
+        if (written <= 0)
+            break;
+        text += written;
+        n -= (size_t)written;
+    }
+    _exit(EXIT_FAILED);
+}
+
+// From now on, until it is called with 0, the process ends after so many seconds.
+static void limit_joining(double given)
+{
+    const double most = 1e9, seconds = given < most ? given : most;
+    static struct sigaction old;
+    struct sigaction action = {.sa_handler = give_up};
+    struct itimerval timer = {.it_value = {(time_t)seconds, 0}};
+
+    timer.it_value.tv_usec =
+        (suseconds_t)((seconds - (double)timer.it_value.tv_sec) * MICROSECONDS);
+    if (seconds > 0) {
+        snprintf(last_words, sizeof(last_words),
+                 "%sonnxtrain: not all processes of the job have come within %g s (--comm-timeout, "
+                 "OT_COMM_TIMEOUT): one has ended before it joined, or hangs\n",
+                 report_held(), seconds);
+        sigemptyset(&action.sa_mask);
+        sigaction(SIGALRM, &action, &old);
+    }
+    setitimer(ITIMER_REAL, &timer, NULL);
+    if (seconds <= 0 && last_words[0])
+        sigaction(SIGALRM, &old, NULL);
+}
+
+static int open_comm(job *j, const char *kind, const ot_comm_options *options)
+{
+    ot_status st;
+
+    limit_joining(ot_comm_timeout(options));
+    st = ot_comm_open(kind, options, &j->comm);
+    limit_joining(0);
+    return st == OT_OK ? EXIT_SUCCESS : report_error();
+}
+
 int job_open(job *j, const char *kind, double timeout)
 {
     ot_comm_options options = OT_COMM_OPTIONS_INIT;
+    int code;
 
     *j = (job){0};
     options.timeout = timeout;
-    if (ot_comm_open(kind, &options, &j->comm) != OT_OK)
-        return report_error();
-    if (ot_comm_world_size(j->comm) < 2) {
+    code = open_comm(j, kind, &options);
+    if (code != EXIT_SUCCESS || ot_comm_world_size(j->comm) < 2) {
         job_close(j);
-        return EXIT_SUCCESS;
+        return code;
     }
     j->rank = ot_comm_rank(j->comm);
-    report_hold(true);
+    report_hold();
     if (j->rank > 0)
         ot_set_log(log_nothing, NULL);
     return EXIT_SUCCESS;
@@ -39,7 +97,7 @@ int job_open(job *j, const char *kind, double timeout)
 
 void job_close(job *j)
 {
-    report_hold(false);
+    report_release();
     ot_comm_destroy(j->comm);
     *j = (job){0};
 }

@@ -14,7 +14,9 @@ typedef struct job {
 
 extern const char *const job_kinds[]; // of --comm
 
-// Join it; `timeout` as in ot_comm_options. The exit code, as of what follows.
+// Join it; `timeout` as in ot_comm_options, after which the process ends where others do not come.
+// The exit code, as of what follows. What was held before is held on, or said where this process is
+// alone.
 int job_open(job *j, const char *kind, double timeout);
 // How it went on all ranks, `code` on this one: the worst. What they report in between is held, and
 // told here once.

@@ -362,13 +362,19 @@ static int parse(const command *c, parser *p, int argc, char **argv)
 
 static int execute(const command *c, parser *p, const char *values, int argc, char **argv)
 {
-    int code = parse(c, p, argc, argv);
-    const char *const *arguments = (const char *const *)argv + optind;
+    int code;
 
-    if (code >= 0)
-        return code;
-    code = c->check ? c->check(values, arguments) : EXIT_SUCCESS;
-    return code == EXIT_SUCCESS ? c->run(values, arguments) : code;
+    if (c->refused)
+        report_hold();
+    code = parse(c, p, argc, argv);
+    if (code < 0) {
+        const char *const *arguments = (const char *const *)argv + optind;
+
+        code = c->check ? c->check(values, arguments) : EXIT_SUCCESS;
+        if (code == EXIT_SUCCESS)
+            return c->run(values, arguments);
+    }
+    return code != EXIT_SUCCESS && c->refused ? c->refused(values, code) : code;
 }
 
 int command_main(const command *c, int argc, char **argv)
@@ -382,6 +388,7 @@ int command_main(const command *c, int argc, char **argv)
     parser_init(&p, c, values);
     current = &p;
     code = execute(c, &p, values, argc, argv);
+    report_release();
     current = NULL;
     free_lists(&p);
     free(values);

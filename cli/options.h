@@ -62,6 +62,9 @@ typedef struct command {
     // What the options alone show to be wrong: EXIT_SUCCESS, or EXIT_USAGE after a message. Nothing
     // is opened or looked up before. NULL: nothing is.
     int (*check)(const void *values, const char *const *arguments);
+    // For a command line that is wrong: other processes learn of it. With its exit code, and what
+    // is said is held until then; NULL: there are no others.
+    int (*refused)(const void *values, int code);
     // From here on nothing ends with EXIT_USAGE.
     int (*run)(const void *values, const char *const *arguments);
 } command;

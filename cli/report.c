@@ -28,28 +28,43 @@ static void write_line(const char *format, va_list args)
 }
 
 // Without memory for it, all is told at once.
-void report_hold(bool is_held)
+void report_hold(void)
+{
+    if (!kept)
+        kept = open_memstream(&kept_text, &kept_length);
+}
+
+static void drop(void)
 {
     if (kept) {
         fclose(kept);
         free(kept_text);
         kept = NULL;
     }
-    if (is_held)
-        kept = open_memstream(&kept_text, &kept_length);
+}
+
+const char *report_held(void)
+{
+    return kept && fflush(kept) == 0 ? kept_text : "";
+}
+
+void report_release(void)
+{
+    fputs(report_held(), stderr);
+    drop();
 }
 
 void report_take(char *text, size_t size)
 {
-    const char *from = "";
+    const char *from = report_held();
 
-    if (kept && fflush(kept) == 0)
-        from = kept_text;
     if (strncmp(from, prefix, sizeof(prefix) - 1) == 0)
         from += sizeof(prefix) - 1;
     snprintf(text, size, "%s", from);
-    if (kept)
-        report_hold(true);
+    if (kept) {
+        drop();
+        report_hold();
+    }
 }
 
 void report_told(const char *text, int rank)

@@ -18,8 +18,10 @@ void report_notes(const ot_artifacts *artifacts);          // "onnxtrain: note: 
 int report_unknown(const char *const *names, int n_names, const char *name, const char *format, ...)
     OT_PRINTF(4, 5);
 
-// From now on messages are kept, until they are taken; or no longer.
-void report_hold(bool is_held);
+// From now on messages are kept, until they are taken or released.
+void report_hold(void);
+void report_release(void);                    // what is kept is said now, and what follows at once
+const char *report_held(void);                // what is kept; until the next message
 void report_take(char *text, size_t size);    // what is kept, without its "onnxtrain: "
 void report_told(const char *text, int rank); // of a rank that is named; -1: of none
 

@@ -42,6 +42,10 @@ typedef struct ot_comm_options {
  * version of the library
  */
 OT_API ot_status ot_comm_open(const char *kind, const ot_comm_options *options, ot_comm **out);
+/** Seconds that a rank waits for another with these options (NULL: the defaults); 0: for ever. Of a
+ * value that ot_comm_open() refuses: the default. MPI itself waits without limit, in
+ * ot_comm_open(), for a process that has ended before. */
+OT_API double ot_comm_timeout(const ot_comm_options *options);
 /** NULL is fine. Groups of it stay usable. */
 OT_API void ot_comm_destroy(ot_comm *comm);
 

@@ -72,6 +72,16 @@ static ot_status read_timeout(double given, double *out)
     return OT_OK;
 }
 
+double ot_comm_timeout(const ot_comm_options *options)
+{
+    ot_comm_options own;
+    double timeout = timeout_default;
+
+    if (OT_OPTIONS_READ(ot_comm_options, OT_COMM_OPTIONS_INIT, options, &own) == OT_OK)
+        (void)read_timeout(own.timeout, &timeout);
+    return timeout;
+}
+
 static ot_status check_transport(const ot_transport *t)
 {
     if (!t->name || !t->send || !t->receive || !t->test || !t->cancel || !t->message || !t->destroy)

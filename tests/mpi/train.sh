@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The command over several processes, started by an MPI's own launcher, against the command alone.
-# Usage: train.sh MPIRUN COMMAND PLUGIN
+# Usage: train.sh MPIRUN COMMAND PLUGIN [OTHER_PLUGIN]
 set -eu
-mpirun=$1 command=$2
+mpirun=$1 command=$2 other=${4:-}
 export OT_COMM_PLUGIN=$3 OT_COMM_TIMEOUT=40
 . "$(dirname "$0")/launch.inc"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -130,28 +130,46 @@ says 1 "slices: 2, expected at least 1 for each of the 3 processes"
 cat >odd.sh <<'END'
 odd=$1
 shift
-case ${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}} in
-1) exec "$@" $odd ;;
+case ${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}$odd in
+1OT_*) exec env "$odd" "$@" ;;
+1*) exec "$@" $odd ;;
 *) exec "$@" ;;
 esac
 END
-# odd TEXT ARGUMENT...: rank 1 has $odd behind them, and TEXT is what is said of it.
+# odd CODE TEXT ARGUMENT...: rank 1 has $odd behind them, or in its environment, and TEXT is what is said of it.
 odd() {
-    text=$1 status=0
-    shift
+    wanted=$1 text=$2 status=0
+    shift 2
     timeout -k 5 50 "$mpirun" -n 2 sh odd.sh "$odd" "$command" train $options --out none.onnx "$@" >out 2>err </dev/null || status=$?
-    [ "$status" = 1 ] || fail "expected status 1"
+    [ "$status" = "$wanted" ] || fail "expected status $wanted"
     says 1 "onnxtrain: $text"
     [ ! -e none.onnx ] || fail "a model was written"
 }
-for odd in "--label none" "--data none.csv"; do
-    odd "rank 1: "
+for odd in "--label none" "--data none.csv" "--config none.json"; do
+    odd 1 "rank 1: "
 done
+odd="--none"
+odd 2 "rank 1: unknown option '--none'"
+# One that cannot join the others: with MPICH they would wait for it without end.
+odd="OT_COMM_PLUGIN=none.so"
+odd 1 "mpirun has started 2 processes (" --comm-timeout 2
 # A folder that they do not share, with a checkpoint for one of them.
 odd="--checkpoint-dir none"
-odd "rank 1: none/checkpoint: " --zero 1 --checkpoint-dir begun --resume
+odd 1 "rank 1: none/checkpoint: " --zero 1 --checkpoint-dir begun --resume
 odd="--checkpoint-dir begun"
-odd "rank 1: begun/checkpoint is there, and rank 0 has none: " --zero 1 --checkpoint-dir none --resume
+odd 1 "rank 1: begun/checkpoint is there, and rank 0 has none: " --zero 1 --checkpoint-dir none --resume
+
+# None of them trains alone: without a plugin, or with that of another MPI.
+(
+    OT_COMM_PLUGIN=none.so
+    job 2 1 $options --out none.onnx
+    grep -qF "the plugin for MPI cannot be loaded: none.so" err || fail "the plugin is not named"
+    [ -n "$other" ] || exit 0
+    OT_COMM_PLUGIN=$other
+    job 2 1 $options --out none.onnx
+    grep -qF "it is the mpirun of another MPI" err || fail "it does not say why"
+)
+[ ! -e none.onnx ] || fail "a model was written"
 
 # A signal to one of them stops all after the same step, saved. The log is a pipe: rank 0 waits when nobody reads it.
 cat >stop.sh <<'END'

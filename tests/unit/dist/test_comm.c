@@ -23,6 +23,7 @@ static void self_is_one_rank(void **state)
 static void senseless_limits_are_refused(void **state)
 {
     static const char *const senseless[] = {"soon", "", "-1", "nan", "3s"};
+    ot_comm_options options = OT_COMM_OPTIONS_INIT;
     ot_comm *comm;
 
     (void)state;
@@ -31,11 +32,15 @@ static void senseless_limits_are_refused(void **state)
         assert_int_equal(ot_comm_open("self", NULL, &comm), OT_ERR_INVALID);
         assert_non_null(strstr(ot_error_message(), "OT_COMM_TIMEOUT is '"));
         assert_null(comm);
+        assert_true(ot_comm_timeout(NULL) == 1800);
     }
     setenv("OT_COMM_TIMEOUT", "0.5", 1);
     assert_int_equal(ot_comm_open("self", NULL, &comm), OT_OK);
     assert_true(comm->job->timeout == 0.5);
     ot_comm_destroy(comm);
+    assert_true(ot_comm_timeout(NULL) == 0.5);
+    options.timeout = 3;
+    assert_true(ot_comm_timeout(&options) == 3);
     unsetenv("OT_COMM_TIMEOUT");
     assert_int_equal(ot_comm_open("self", NULL, &comm), OT_OK);
     assert_true(comm->job->timeout == 1800.0);
