@@ -174,21 +174,26 @@ odd 1 "rank 1: begun/checkpoint is there, and rank 0 has none: " --zero 1 --chec
 # A signal to one of them stops all after the same step, saved. The log is a pipe: rank 0 waits when nobody reads it.
 cat >stop.sh <<'END'
 echo $$ >pid.${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
-exec "$@"
+exec python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL) # which is ignored in the background of a script
+os.execv(sys.argv[1], sys.argv[1:])' "$@"
 END
 mkfifo log
-"$mpirun" -n 2 sh stop.sh "$command" train $options --epochs 60 --checkpoint-dir stopped --log log >out 2>err </dev/null &
-launcher=$!
-exec 3<log
-for i in 1 2 3 4 5; do read -r line <&3; done
-kill -USR1 "$(cat pid.1)"
-cat <&3 >/dev/null
-exec 3<&-
-status=0
-wait $launcher || status=$?
-[ "$status" != 0 ] || fail "expected a status that is not 0"
-says 1 "onnxtrain: stopped at epoch "
-says 1 "saved to stopped/checkpoint after step "
+for signal in TERM INT USR1; do
+    rm -rf stopped
+    "$mpirun" -n 2 sh stop.sh "$command" train $options --epochs 60 --checkpoint-dir stopped --log log >out 2>err </dev/null &
+    launcher=$!
+    exec 3<log
+    for i in 1 2 3 4 5; do read -r line <&3; done
+    kill -$signal "$(cat pid.1)"
+    cat <&3 >/dev/null
+    exec 3<&-
+    status=0
+    wait $launcher || status=$?
+    [ "$status" != 0 ] || fail "expected a status that is not 0"
+    says 1 "onnxtrain: stopped at epoch "
+    says 1 "saved to stopped/checkpoint after step "
+done
 "$command" train $options --epochs 60 --checkpoint-dir stopped --resume --quiet --out resumed.onnx
 "$command" train $options --epochs 60 --slices 2 --quiet --out whole.onnx
 same resumed.onnx whole.onnx
