@@ -143,6 +143,8 @@ typedef struct ot_exchange {
     /** Begin or end to gather the values of a bucket in `buffer`, or to sum the gradients there. */
     ot_status (*transfer)(void *context, ot_transfer what, int64_t bucket, void *buffer);
     double weight; ///< by which the loss of this rank counts for that of all
+    bool is_ghost; ///< what this rank computes is of no batch: it takes part in sums and adds
+                   ///< nothing
 } ot_exchange;
 
 /** What changes from step to step. */

@@ -95,6 +95,9 @@ ot_status ot__session_find_loss(const ot_session *session, ot__batch_loss *out);
 double ot__batch_loss_weight(const ot__batch_loss *loss, const ot_tensor *labels);
 // How often the gradients of the next train step count; 1 unless said.
 ot_status ot__session_weigh(ot_session *session, double weight);
+// The next train step is of a row that other slices have: it takes part in what all ranks compute
+// together, and counts nothing, in gradients and in statistics.
+ot_status ot__session_weigh_ghost(ot_session *session);
 // Instead of a train step, for a slice without rows.
 ot_status ot__session_skip_step(ot_session *session, ot_status given);
 // gather_values.c. Whether values are cut over ranks (zero 3), and what exports take, which may be

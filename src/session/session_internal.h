@@ -144,7 +144,9 @@ typedef struct ot__slices {
     int present;            // the number of the one that runs
     double weight;          // of the gradients that it has so far
     bool has_weights;       // which is not 1
-    bool has_rows;          // so far in some step
+    bool has_steps;         // so far,
+    bool has_rows;          // and in some of them
+    bool is_ghost;          // the next step counts nothing
     int n_run;              // slices that had rows
     ot__gradient_set *sets; // sums over slices, of which those in front wait for others
     int n_sets, n_waiting;

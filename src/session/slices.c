@@ -192,7 +192,7 @@ void ot__session_begin_slice(ot_session *session, int slice)
     }
     s->present = slice;
     s->weight = 1;
-    s->has_weights = s->has_rows = false;
+    s->has_weights = s->has_steps = s->has_rows = s->is_ghost = false;
 }
 
 ot_status ot__session_weigh(ot_session *session, double weight)
@@ -204,9 +204,21 @@ ot_status ot__session_weigh(ot_session *session, double weight)
         return OT_OK;
     s->weight = weight;
     s->has_weights = fabs(weight - 1) > 0;
-    if (!s->has_rows || ot__ranks_cut_gradients(session) || !(fabs(weight - before) > 0))
+    s->is_ghost = false;
+    if (!s->has_steps || ot__ranks_cut_gradients(session) || !(fabs(weight - before) > 0))
         return OT_OK;
     return ot__session_scale_parameter_gradients(session, before / weight);
+}
+
+// Beside gradients of the same slice, which are brought to its weight, those of a ghost are too
+// small to count in any of their digits.
+ot_status ot__session_weigh_ghost(ot_session *session)
+{
+    const double nothing = 0x1p-64;
+
+    OT_TRY(ot__session_weigh(session, nothing));
+    session->slices.is_ghost = true;
+    return OT_OK;
 }
 
 // ---- sums ----

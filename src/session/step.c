@@ -326,6 +326,8 @@ static ot_status run_session_plan(ot_session *session, ot__plan *plan, bool trai
     if (over_ranks && training) {
         OT_TRY(ot__ranks_begin_step(session));
         session->ranks->exchange.weight = session->slices.is_under_way ? session->slices.weight : 1;
+        session->ranks->exchange.is_ghost =
+            session->slices.is_under_way && session->slices.is_ghost;
         session->ranks->starts = session->ranks->is_last && session->ranks->has_layouts &&
                                  !(session->slices.is_under_way && session->slices.has_weights);
     }
@@ -373,7 +375,8 @@ ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
     if (training) {
         session->counter++;
         session->overwrite_gradients = false;
-        session->slices.has_rows = true;
+        session->slices.has_steps = true;
+        session->slices.has_rows = session->slices.has_rows || !session->slices.is_ghost;
     }
     return OT_OK;
 }

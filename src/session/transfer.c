@@ -196,7 +196,9 @@ static ot_status start_scatter_of(const ot_session *session, const ot__bucket *b
     void *buffers[OT_TREE_COVER_MAX] = {buffer};
     share_work w = {.dtype = b->dtype, .to = buffer, .factor = session->slices.weight};
 
-    if (session->slices.is_under_way && session->slices.has_weights)
+    if (session->slices.is_under_way && session->slices.is_ghost)
+        memset(buffer, 0, (size_t)b->n_elements * ot_dtype_size(b->dtype));
+    else if (session->slices.is_under_way && session->slices.has_weights)
         ot__session_for(session, b->n_elements, weigh_share_range, &w);
     return ot__reduce_start(b->reduce, OT_REDUCE_SCATTER, buffers);
 }

@@ -9,22 +9,6 @@
 
 // ---- how many slices ----
 
-// A process without a row could not take part in the statistics of the others.
-static ot_status check_rows_of_slices(const ot__loop *l)
-{
-    const int64_t size = ot__batches_size(l->training), rest = ot_batches_rows(l->training) % size;
-    const int64_t least = rest > 0 ? rest : size;
-
-    if (!ot__session_syncs_norms(l->session) || least >= l->n_slices)
-        return OT_OK;
-    return ot__error(OT_ERR_INVALID,
-                     "%s has %" PRId64 " row%s, expected at least one for each of the %" PRId64
-                     " processes: batch normalisations take the statistics of all together "
-                     "(sync_batch_norm)",
-                     rest > 0 ? "the last batch" : "a batch", least, least == 1 ? "" : "s",
-                     l->n_slices);
-}
-
 static ot_status check_can_cut(const ot__loop *l)
 {
     ot_dtype dtype;
@@ -39,7 +23,6 @@ static ot_status check_can_cut(const ot__loop *l)
                              l->n_slices, ot_session_input_name(l->session, OT_MODE_TRAIN, i),
                              shape.dim[0]);
     }
-    OT_TRY(check_rows_of_slices(l));
     if (ot__batches_size(l->training) < l->n_slices)
         ot__log(OT_LOG_WARNING,
                 "batches of %" PRId64 " rows have %" PRId64 " slices, of which some have no row",
@@ -127,6 +110,28 @@ static ot_status next_batch(ot__loop *l, int64_t *rows, int64_t *all)
     return OT_OK;
 }
 
+// A row of the batch that was read last, in which this slice has none: normalisations over all
+// ranks are computed by all together.
+static ot_status train_ghost(ot__loop *l, int64_t slice, int64_t epoch, int64_t batch, int64_t all)
+{
+    ot__metric_sums ignored = {0};
+    ot_status st = ot__batches_set_slice(l->training, 0, all);
+
+    OT_THEN(st, ot_batches_seek(l->training, epoch, batch));
+    OT_THEN(st, ot_batches_next(l->training, l->inputs, l->n_inputs));
+    OT_TRY(ot__batches_set_slice(l->training, slice, l->n_slices));
+    OT_THEN(st, ot__session_weigh_ghost(l->session));
+    l->loss_factor = 1;
+    OT_THEN(st, ot__loop_batch(l, OT_MODE_TRAIN, &ignored));
+    return st;
+}
+
+static ot_status skip_batch(ot__loop *l, int64_t slice, int64_t epoch, int64_t batch, int64_t all)
+{
+    return ot__session_syncs_norms(l->session) ? train_ghost(l, slice, epoch, batch, all)
+                                               : ot__trainer_skip_step(l->trainer);
+}
+
 // Batch `i` of the update.
 static ot_status train_batch(ot__loop *l, int64_t slice, int64_t i, bool *has_confirmed)
 {
@@ -135,7 +140,7 @@ static ot_status train_batch(ot__loop *l, int64_t slice, int64_t i, bool *has_co
 
     OT_TRY(next_batch(l, &rows, &all));
     if (rows == 0)
-        return ot__trainer_skip_step(l->trainer);
+        return skip_batch(l, slice, l->at.epoch, l->at.batch, all);
     OT_TRY(ot__session_weigh(l->session, ot__loop_weight(l, slice, i, rows, all)));
     l->loss_factor = ot__loop_loss_factor(l, slice, i, rows, all);
     OT_TRY(ot__loop_batch(l, OT_MODE_TRAIN, sums));
@@ -239,18 +244,19 @@ ot_status ot__loop_update(ot__loop *l)
 static ot_status repeat_step(ot__loop *l)
 {
     const bool is_epoch_begun = l->at.batch > 0;
+    const int64_t epoch = l->at.epoch - !is_epoch_begun, slice = l->last_slice - 1;
+    const int64_t batch = (is_epoch_begun ? l->at.batch : l->n_batches) - 1;
     ot__metric_sums sums = {0};
     int64_t rows, all;
 
-    OT_TRY(ot__batches_set_slice(l->training, l->last_slice - 1, l->n_slices));
-    OT_TRY(ot_batches_seek(l->training, l->at.epoch - !is_epoch_begun,
-                           (is_epoch_begun ? l->at.batch : l->n_batches) - 1));
+    OT_TRY(ot__batches_set_slice(l->training, slice, l->n_slices));
+    OT_TRY(ot_batches_seek(l->training, epoch, batch));
     OT_TRY(next_batch(l, &rows, &all));
     if (l->comm != NULL) // steps that are not of slices are those of all ranks
-        ot__trainer_begin_slice(l->trainer, (int)l->last_slice - 1);
-    if (rows > 0)
-        return ot__loop_batch(l, OT_MODE_TRAIN, &sums);
-    return ot__trainer_skip_step(l->trainer);
+        ot__trainer_begin_slice(l->trainer, (int)slice);
+    if (rows == 0)
+        return skip_batch(l, slice, epoch, batch, all);
+    return ot__loop_batch(l, OT_MODE_TRAIN, &sums);
 }
 
 ot_status ot__loop_repeat(ot__loop *l)

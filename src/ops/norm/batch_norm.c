@@ -100,6 +100,13 @@ ot_status ot__batch_norm_state(ot_prep *p, int x)
     return OT_OK;
 }
 
+bool ot__batch_norm_is_ghost(const ot_run *r)
+{
+    const ot_exchange *exchange = r->step != NULL ? r->step->exchange : NULL;
+
+    return exchange != NULL && exchange->is_ghost;
+}
+
 // Of scratch, for sums over ranks; 0: there are none.
 static size_t sync_bytes(const ot__batch_norm *norm)
 {

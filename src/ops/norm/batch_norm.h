@@ -39,6 +39,7 @@ ot_status ot__batch_norm_state(ot_prep *p, int x);
 // saved for the gradient, 1 / sqrt(variance + epsilon) instead of the variance.
 bool ot__batch_norm_is_internal(const ot_op_def *op);
 bool ot__batch_norm_is_training(const ot_node *node);
+bool ot__batch_norm_is_ghost(const ot_run *r); // this rank adds nothing to sums over all
 
 // What x - mean is multiplied with in f32. Everything that makes Y or asks for its sign uses this
 // expression of the saved numbers, so that all see the same bits.

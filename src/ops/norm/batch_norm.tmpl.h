@@ -7,6 +7,8 @@ static ot_status FN(batch_norm_sync)(const ot_run *r, T *mean, T *var, double *n
     const int64_t n = ((const ot__batch_norm *)r->state)->channels;
     double *squares = numbers + n;
 
+    if (ot__batch_norm_is_ghost(r))
+        *count = 0;
     for (int64_t c = 0; c < n; c++) {
         numbers[c] = *count * (double)mean[c];
         squares[c] = *count * ((double)var[c] + (double)mean[c] * (double)mean[c]);

@@ -57,15 +57,17 @@ static ot_status batch_norm_grad_sync(const ot_run *r, double *sums, double *cou
     const ot_exchange *exchange = r->step != NULL ? r->step->exchange : NULL;
     const double weight = exchange != NULL ? exchange->weight : 1;
 
+    const bool is_ghost = ot__batch_norm_is_ghost(r);
+
     if (!p->is_sync)
         return OT_OK;
     for (int64_t i = 0; i < n; i++)
-        sums[i] *= weight;
-    sums[n] = *count;
+        sums[i] = is_ghost ? 0 : sums[i] * weight;
+    sums[n] = is_ghost ? 0 : *count;
     OT_TRY(ot__run_sum(r, sums, (int)(n + 1)));
     *count = sums[n];
     for (int64_t i = 0; i < n; i++)
-        sums[i] /= weight;
+        sums[i] = is_ghost ? 0 : sums[i] / weight; // no statistics are made of its X
     return OT_OK;
 }
 
