@@ -17,11 +17,12 @@ static ot_status check_can_cut(const ot__loop *l)
     for (int i = 0; i < l->n_inputs; i++) {
         OT_TRY(ot_session_input_info(l->session, OT_MODE_TRAIN, i, &dtype, &shape));
         if (shape.ndim > 0 && shape.dim[0] > 0)
-            return ot__error(OT_ERR_INVALID,
-                             "slices: %" PRId64 ", but input '%s' takes %" PRId64
-                             " rows and no other number, which cannot be cut",
-                             l->n_slices, ot_session_input_name(l->session, OT_MODE_TRAIN, i),
-                             shape.dim[0]);
+            return ot__error(
+                OT_ERR_INVALID,
+                "slices: %" PRId64 ", but input '%s' takes %" PRId64
+                " rows and no other number, which cannot be cut; export with "
+                "dynamic_axes or dynamic_shapes, or train in one process and one slice",
+                l->n_slices, ot_session_input_name(l->session, OT_MODE_TRAIN, i), shape.dim[0]);
     }
     if (ot__batches_size(l->training) < l->n_slices)
         ot__log(OT_LOG_WARNING,

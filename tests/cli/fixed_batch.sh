@@ -53,6 +53,8 @@ grep -q "left over" err && fail "$ran: nothing is left over"
 # Another number is refused with the remedy, and fewer rows than it takes.
 refuses 1 "--batch-size: 5, but input 'x' takes 4 rows and no other number; export with dynamic_axes or dynamic_shapes for another" \
     train fixed.onnxtxt --data ten.csv $options --batch-size 5
+run 1 train fixed.onnxtxt --data ten.csv $options --slices 2
+err "slices: 2, but input 'x' takes 4 rows and no other number, which cannot be cut; export with dynamic_axes or dynamic_shapes"
 head -n 4 ten.csv >three.csv
 refuses 1 "3 rows are fewer than the 4 that the model takes at once" train fixed.onnxtxt --data three.csv $options
 
@@ -70,6 +72,8 @@ opened (float[1, 2] x) => (float[1, 1] y)
 END
 run 0 train opened.onnxtxt --data ten.csv $options --checkpoint-dir run --out trained.onnx
 run 0 eval trained.onnx --data ten.csv --json
+json rows 'v == 10'
+run 0 train opened.onnxtxt --data ten.csv $options --slices 2 --json # which cuts what was opened
 json rows 'v == 10'
 run 0 artifacts opened.onnxtxt --loss mse --out opened
 for folder in run opened; do
