@@ -257,6 +257,58 @@ static void all_ranks_report_what_rank_0_lacks(void **state)
     run_ranks(2, root_gives_wrong, &t);
 }
 
+// ---- what is no tensor ----
+
+// What the program keeps beside tensors, and numbers that no rule knows.
+static void add_notes(ot_dict *state)
+{
+    ot_dict *list = NULL, *group = NULL, *properties = NULL;
+
+    RANK_MUST(ot_dict_get_list(dict_in(state, "optim"), "param_groups", &list));
+    RANK_MUST(ot_dict_get_dict(list, "0", &group));
+    RANK_MUST(ot_dict_set_float(group, "initial_lr", 0.125));
+    RANK_MUST(ot_dict_set_null(group, "foreach"));
+    RANK_MUST(ot_dict_set_string(group, "mode", "fast"));
+    RANK_MUST(ot_dict_set_bytes(dict_in(state, "model"), "note", "\0root", 5));
+    RANK_MUST(ot_dict_set_dict(dict_in(state, "train"), "properties", &properties));
+    RANK_MUST(ot_dict_set_int(properties, "epochs", 7));
+    RANK_MUST(ot_dict_set_string(properties, "run", "first"));
+}
+
+static void take_notes(ot_comm *comm, void *context)
+{
+    static const char *const sections[] = {"model", "optim", "train"};
+    const trial *t = context;
+    const bool is_root = ot_comm_rank(comm) == 0;
+    const char own[] = {'r', (char)('0' + ot_comm_rank(comm))};
+    ot_state_dict_options o = options_of(t, comm);
+    ot_dict *given = NULL, *found = NULL;
+    rank_session s;
+
+    begin_rank(&s, comm, t->how);
+    RANK_MUST(ot_session_set_bytes(s.f.session, "note", own, sizeof own));
+    o.gather = OT_GATHER_ALL;
+    o.scatter = OT_SCATTER_ROOT;
+    RANK_MUST(ot_session_get_shards(s.f.session, ALL_SECTIONS, &o, &given));
+    add_notes(given);
+    RANK_MUST(ot_session_set_shards(s.f.session, ALL_SECTIONS, is_root ? given : NULL, &o, NULL));
+    RANK_MUST(ot_session_get_shards(s.f.session, ALL_SECTIONS, &o, &found));
+    for (size_t i = 0; i < OT_COUNT(sections); i++)
+        RANK_CHECK(ot__dict_same(given, sections[i], found, sections[i]), "'%s' is another",
+                   sections[i]);
+    ot_dict_destroy(given);
+    ot_dict_destroy(found);
+    end_rank(&s);
+}
+
+static void what_rank_0_keeps_beside_tensors_comes_to_all(void **state)
+{
+    trial t = {.how = STATE};
+
+    (void)state;
+    run_ranks(3, take_notes, &t);
+}
+
 // ---- cut in another way ----
 
 static void wrong_parts(ot_comm *comm, void *context)
@@ -432,6 +484,7 @@ int main(void)
         cmocka_unit_test(a_failure_on_one_rank_is_one_on_all),
         cmocka_unit_test(ranks_that_call_something_else_so_are_told),
         cmocka_unit_test(all_ranks_report_what_rank_0_lacks),
+        cmocka_unit_test(what_rank_0_keeps_beside_tensors_comes_to_all),
         cmocka_unit_test(parts_that_are_not_those_here_are_refused),
         cmocka_unit_test(a_lack_of_memory_on_one_rank_is_one_on_all),
         cmocka_unit_test(transposed_names_are_cut_along_the_other_axis),
