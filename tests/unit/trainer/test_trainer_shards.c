@@ -250,6 +250,86 @@ static void a_directory_says_whose_function_takes_it(void **state)
     ot_trainer_destroy(between);
 }
 
+// ---- names ----
+
+// A Gelu that can be made again, and a buffer that the exporter has made a constant.
+static const char gelu_text[] = "<ir_version: 8, opset_import: [\"\" : 20]>\n"
+                                "net (float[N,3] x, float[N] t) => (float[N] y, float loss)\n"
+                                "<float[3,4] w1 = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3},\n"
+                                " float[4] w2 = {0.5, -0.5, 0.25, 1}>\n"
+                                "{\n"
+                                "  buffer = Constant<value = float[1] {0.125}>()\n"
+                                "  h = MatMul(x, w1)\n"
+                                "  m = Mul(h, buffer)\n"
+                                "  g = Gelu(m)\n"
+                                "  y = MatMul(g, w2)\n"
+                                "  e = Sub(y, t)\n"
+                                "  q = Mul(e, e)\n"
+                                "  loss = ReduceMean<keepdims = 0>(q)\n"
+                                "}\n";
+
+static void add_names(ot_dict *dict, const char *path, ot__buf *out)
+{
+    for (int i = 0; i < ot_dict_count(dict); i++) {
+        const char *name = ot_dict_name(dict, i);
+        const ot_tensor *tensor;
+        char inner_path[128];
+        ot_dict_kind kind;
+        ot_dict *inner;
+
+        need(ot_dict_kind_of(dict, name, &kind));
+        (void)snprintf(inner_path, sizeof inner_path, "%s/%s", path, name);
+        if (kind == OT_DICT_DICT) {
+            need(ot_dict_get_dict(dict, name, &inner));
+            add_names(inner, inner_path, out);
+        } else if (kind == OT_DICT_TENSOR) {
+            need(ot_dict_get_tensor(dict, name, &tensor));
+            ot__buf_printf(out, "%s %s\n", inner_path, ot_dtype_name(tensor->dtype));
+        }
+    }
+}
+
+// Also how a step computes leaves names and types of a state what they are.
+static void names_and_types_are_those_of_the_plain_model(void **state)
+{
+    static const char expected[] = "/model/w1 f32\n/model/w2 f32\n"
+                                   "/optim/state/w1/exp_avg f32\n"
+                                   "/optim/state/w1/exp_avg_sq f32\n"
+                                   "/optim/state/w2/exp_avg f32\n"
+                                   "/optim/state/w2/exp_avg_sq f32\n";
+    const ot_optimizer_options rule = dropout_rule("AdamOptimizer");
+    static const struct {
+        int gelu_recompute;
+        ot_precision precision;
+    } ways[] = {{0, OT_PRECISION_F32},
+                {1, OT_PRECISION_F32},
+                {0, OT_PRECISION_BF16},
+                {1, OT_PRECISION_F16}};
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(ways); i++) {
+        ot_trainer_options options = OT_TRAINER_OPTIONS_INIT;
+        ot__buf names = {0};
+        ot_trainer *trainer;
+        ot_model *model;
+        ot_dict *dict;
+
+        options.gelu_recompute = ways[i].gelu_recompute;
+        options.precision = ways[i].precision;
+        need(ot_model_load_buffer(gelu_text, sizeof gelu_text - 1, NULL, &model));
+        need(ot_trainer_create(model, NULL, &rule, &options, &trainer));
+        (void)dropout_step(trainer, 1, 1);
+        dict = shards_of(trainer);
+        add_names(dict, "", &names);
+        assert_string_equal(names.data, expected);
+        need(ot_trainer_set_shards(trainer, SECTIONS, dict, NULL, NULL));
+        ot__buf_deinit(&names);
+        ot_dict_destroy(dict);
+        ot_trainer_destroy(trainer);
+        ot_model_destroy(model);
+    }
+}
+
 #define FOLDER_TEST(test)                                                                          \
     cmocka_unit_test_setup_teardown(test, temporary_folder_make, temporary_folder_remove)
 
@@ -259,6 +339,7 @@ int main(void)
         cmocka_unit_test(a_trainer_goes_on_where_another_was),
         cmocka_unit_test(the_session_of_a_trainer_is_set_by_the_trainer),
         cmocka_unit_test(counts_that_are_none_are_refused),
+        cmocka_unit_test(names_and_types_are_those_of_the_plain_model),
         FOLDER_TEST(a_trainer_goes_on_from_a_directory),
         FOLDER_TEST(a_session_goes_on_from_a_directory_of_a_trainer),
         FOLDER_TEST(a_loss_scale_goes_on_from_a_directory),
