@@ -41,7 +41,8 @@ static const option_spec info_table[] = {
     RECOMPUTE_OPTION(AT(recompute)),
     {"parallel", OPTION_TEXT, AT(parallel), "TEXT",
      "what each of D processes would take and send, with batches of N rows for all of them: "
-     "\"D=8 zero=3 slices=8 accumulate=4 sync-batch-norm=0\", as options of train",
+     "\"D=8 zero=3 slices=8 accumulate=4 sync-batch-norm=0 reproducible=0\", as options "
+     "of train",
      NULL, NULL, 0},
     {0},
 };
@@ -209,22 +210,23 @@ static void print_memory(const char *title, const ot_memory *memory)
 
 static json_t *ranks_json(const step_info *step)
 {
-    return json_pack("{s:i,s:i,s:i,s:i,s:b,s:o,s:I}", "ranks", step->ranks.n_ranks, "zero",
+    return json_pack("{s:i,s:i,s:i,s:i,s:b,s:b,s:o,s:I}", "ranks", step->ranks.n_ranks, "zero",
                      step->ranks.zero, "slices", step->ranks.slices, "accumulate",
                      step->ranks.accumulation, "sync_batch_norm", step->ranks.sync_batch_norm,
-                     "memory", memory_json(&step->rank_memory), "sent_bytes",
-                     (json_int_t)step->n_sent);
+                     "reproducible", step->ranks.reproducible, "memory",
+                     memory_json(&step->rank_memory), "sent_bytes", (json_int_t)step->n_sent);
 }
 
 static void print_ranks(const step_info *step)
 {
     char text[32];
 
-    printf(
-        "parallel   D=%d zero=%d slices=%d accumulate=%d%s: each process sends %s for an update\n",
-        step->ranks.n_ranks, step->ranks.zero, step->ranks.slices, step->ranks.accumulation,
-        step->ranks.sync_batch_norm != 0 ? " sync-batch-norm=1" : "",
-        bytes_text((size_t)step->n_sent, text, sizeof text));
+    printf("parallel   D=%d zero=%d slices=%d accumulate=%d%s%s: each process sends %s for an "
+           "update\n",
+           step->ranks.n_ranks, step->ranks.zero, step->ranks.slices, step->ranks.accumulation,
+           step->ranks.sync_batch_norm != 0 ? " sync-batch-norm=1" : "",
+           step->ranks.reproducible != 0 ? " reproducible=1" : "",
+           bytes_text((size_t)step->n_sent, text, sizeof text));
     print_memory("of each", &step->rank_memory);
 }
 

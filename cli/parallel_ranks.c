@@ -20,6 +20,7 @@ static const struct {
     {"slices", offsetof(ot_parallel_ranks, slices), 1, RANKS_MAX},
     {"accumulate", offsetof(ot_parallel_ranks, accumulation), 1, 1 << 20},
     {"sync-batch-norm", offsetof(ot_parallel_ranks, sync_batch_norm), 0, 1},
+    {"reproducible", offsetof(ot_parallel_ranks, reproducible), 0, 1},
 };
 enum { N_KEYS = sizeof keys / sizeof keys[0] };
 
@@ -46,7 +47,7 @@ static int take_word(const char *word, size_t n, unsigned *given, ot_parallel_ra
     if (i < 0)
         return report_usage(
             "--parallel: '%.*s' is none of D=N, zero=STAGE, slices=N, accumulate=N, "
-            "sync-batch-norm=1",
+            "sync-batch-norm=1, reproducible=1",
             (int)n, word);
     if ((*given & 1U << i) != 0)
         return report_usage("--parallel: %s is given twice", keys[i].name);

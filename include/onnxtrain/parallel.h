@@ -43,10 +43,11 @@ typedef struct ot_parallel_ranks {
     int slices;          ///< of a batch, at least n_ranks; 0: n_ranks
     int accumulation;    ///< batches of an update, at least 1
     int sync_batch_norm; ///< as in ot_parallel_options
+    int reproducible;    ///< as in ot_session_options, besides what the trainer's session has
 } ot_parallel_ranks;
 #define OT_PARALLEL_RANKS_INIT                                                                     \
     {                                                                                              \
-        sizeof(ot_parallel_ranks), 1, 0, 0, 0, 1, 0                                                \
+        sizeof(ot_parallel_ranks), 1, 0, 0, 0, 1, 0, 0                                             \
     }
 
 #ifdef __cplusplus

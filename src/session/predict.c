@@ -133,12 +133,18 @@ ot_status ot__session_predict(ot_session *session, const ot_parallel_ranks *rank
 {
     const ot__slices slices = session->slices;
     const bool syncs_norms = session->syncs_norms;
+    const int reproducible = session->options.reproducible;
+    const ot__plan_options plan_options = session->plan_options;
     ot_status st;
 
     OT_TRY(check_ranks(session, ranks));
+    if (ranks->reproducible != 0)
+        session->options.reproducible = session->plan_options.reproducible = true;
     session->syncs_norms = ranks->sync_batch_norm != 0 && ranks->n_ranks > 1;
     st = predict_apart(session, ranks, inputs, besides, out, n_sent);
     session->slices = slices;
     session->syncs_norms = syncs_norms;
+    session->options.reproducible = reproducible;
+    session->plan_options = plan_options;
     return st;
 }

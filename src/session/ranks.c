@@ -242,6 +242,12 @@ ot_status ot__ranks_create(ot_session *session, const ot_parallel_options *optio
     ranks->comm = options->comm;
     ranks->rank = ot_comm_rank(options->comm);
     ot__ranks_init(ranks, session, n, options->zero, options->bucket_bytes);
+    if (options->zero > 1 && !ranks->cuts_gradients && ranks->rank == 0)
+        ot__log(
+            OT_LOG_WARNING,
+            "zero %d with reproducible: gradients stay whole on every rank, so that their sums do "
+            "not depend on how many there are",
+            options->zero);
     ranks->exchange = (ot_exchange){.context = session,
                                     .sum = session->syncs_norms ? sum_over_ranks : NULL,
                                     .reduce_start = ot__ranks_reduce_start,

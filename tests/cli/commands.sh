@@ -94,6 +94,11 @@ run 0 info mlp.onnxtxt --json --parallel "D=4 zero=2 accumulate=3" # the sums go
 [ "$(sed -n 's/.*"sent_bytes": \([0-9]*\).*/\1/p' out)" -gt "$once" ] || fail "$ran: no more than with zero=1 ($once)"
 run 0 info mlp.onnxtxt --json --parallel "D=4 sync-batch-norm=1"
 json parallel 'v["sync_batch_norm"] is True'
+run 0 info mlp.onnxtxt --json --parallel "D=4 zero=2"
+parts=$(sed -n 's/.*"gradients": \([0-9]*\).*/\1/p' out | tail -n 1)
+run 0 info mlp.onnxtxt --json --parallel "D=4 zero=2 reproducible=1" # which keeps gradients whole
+json parallel 'v["reproducible"] is True'
+[ "$(sed -n 's/.*"gradients": \([0-9]*\).*/\1/p' out | tail -n 1)" -gt "$parts" ] || fail "$ran: gradients are cut"
 run 0 info mlp.onnxtxt --json --parallel "D=4" --batch-norm sync
 json parallel 'v["sync_batch_norm"] is True'
 refuses 2 "--batch-norm sync: artifacts are of one process" artifacts mlp.onnxtxt --batch-norm sync --out artifacts

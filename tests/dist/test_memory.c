@@ -61,7 +61,7 @@ static const ot_shape chain_shapes[2] = {{2, {ROWS, SIDE}}, {1, {ROWS}}};
 
 typedef struct run {
     const char *text;
-    int zero, accumulation, syncs_norms;
+    int zero, accumulation, syncs_norms, reproducible;
     ot_memory predicted;
     int64_t n_sent;
     size_t bucket_bytes, memory_max;
@@ -138,6 +138,7 @@ static void train_and_measure(ot_comm *comm, void *context)
     parallel.comm = comm;
     parallel.zero = r->zero;
     parallel.sync_batch_norm = r->syncs_norms;
+    how.reproducible = r->reproducible;
     how.parallel = &parallel;
     how.n_threads = 1;
     RANK_MUST(make_trainer(r->text, &how, r->accumulation, &trainer));
@@ -167,6 +168,7 @@ static void predict(run *r, ot_trainer *trainer, int n_ranks)
     ranks.zero = r->zero;
     ranks.accumulation = r->accumulation;
     ranks.sync_batch_norm = r->syncs_norms;
+    ranks.reproducible = r->reproducible;
     ranks.bucket_bytes = r->bucket_bytes;
     r->predicted = (ot_memory)OT_MEMORY_INIT;
     if (ot_trainer_predict(trainer, &ranks, r->text == perceptron ? shapes : chain_shapes, 2,
@@ -194,6 +196,12 @@ static void ranks_take_and_send_what_is_said(void **state)
                 predict(&r, trainer, counts[n]);
                 run_ranks(counts[n], train_and_measure, &r);
             }
+    for (int zero = 2; zero <= 3; zero++) { // gradients stay whole
+        run r = {.text = perceptron, .zero = zero, .accumulation = 1, .reproducible = 1};
+
+        predict(&r, trainer, 2);
+        run_ranks(2, train_and_measure, &r);
+    }
     ot_trainer_destroy(trainer);
 }
 
