@@ -30,14 +30,27 @@ static int count_sums_that_wait(const ot_session *session)
     return session->slices.is_under_way ? session->slices.n_waiting : 0;
 }
 
+// Of slices, this is the last one, and those before it wait.
+static ot_status start_early(ot_session *session, ot__bucket *b)
+{
+    int n_waiting = 0;
+
+    if (b->is_started || b->reduce == NULL)
+        return OT_OK;
+    if (session->slices.is_under_way)
+        n_waiting = ot__slices_join_early(session, b->parameters, b->n_parameters);
+    return start_bucket(session->ranks, b, session->slices.sets, n_waiting);
+}
+
 ot_status ot__ranks_reduce_start(void *context, int64_t bucket)
 {
-    struct ot__ranks *ranks = ((ot_session *)context)->ranks;
+    ot_session *session = context;
+    struct ot__ranks *ranks = session->ranks;
 
     // All ranks start them in the same order, also those that do it later.
     ranks->buckets[bucket].is_complete = ranks->starts;
     for (int k = 0; k < ranks->n_buckets && ranks->buckets[k].is_complete; k++)
-        OT_TRY(start_bucket(ranks, &ranks->buckets[k], NULL, 0));
+        OT_TRY(start_early(session, &ranks->buckets[k]));
     return OT_OK;
 }
 

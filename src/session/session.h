@@ -129,8 +129,8 @@ ot_status ot__session_agree(ot_session *session, ot_status st, const char *call)
 bool ot__session_joins_steps(const ot_session *session, ot_mode mode);
 ot_status ot__session_join_step(ot_session *session, ot_status given, ot_mode mode);
 void ot__session_owe_steps(ot_session *session, ot_mode mode, int64_t n);
-// step.c: whether sums may begin while a last step of slices runs: each rank has one slice. Such a
-// step is announced by ot__session_set_last(), and then collective.
+// step.c: whether sums may begin while the last step of a rank's last slice runs. Such a step is
+// announced by ot__session_set_last(), and then collective.
 bool ot__session_overlaps(const ot_session *session);
 // A step that was announced or owed is not made: all ranks learn why. Returns `st`, or what all
 // return.

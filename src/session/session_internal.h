@@ -288,6 +288,9 @@ void ot__undo_deinit(ot__undo *undo);
 // slices.c
 void ot__slices_deinit(ot_session *session);
 size_t ot__slices_bytes(const ot_session *session); // of the sums that wait
+// In the last step of this session's last slice, once the gradients of these parameters are
+// complete: they become what is added to the sums that go on waiting in front. Returns how many.
+int ot__slices_join_early(ot_session *session, ot__parameter *const *parameters, int n);
 // Running statistics are sums over `n` slices that had rows.
 void ot__slices_divide_statistics(ot_session *session, int64_t n);
 

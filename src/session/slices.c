@@ -249,6 +249,34 @@ static void join_parts(const ot_session *session, joining *j, ot_dtype dtype, in
     ot__session_for(session, count, join_range, j);
 }
 
+// Of `n` sets and the present slice.
+static joining begin_joining(ot__tree_add *adds, int n)
+{
+    for (int i = 0; i < n; i++) // from the last one on
+        adds[i] = (ot__tree_add){n - 1 - i, n - i};
+    return (joining){.adds = adds, .n_parts = n + 1};
+}
+
+static void join_gradient(const ot_session *session, joining *j, const ot__parameter *p, int first,
+                          bool is_to_last)
+{
+    const int n = j->n_parts - 1;
+
+    for (int k = 0; k < n; k++)
+        j->parts[k] = session->slices.sets[first + k].gradients[p->number];
+    j->parts[n] = p->gradient->data;
+    join_parts(session, j, p->gradient->dtype, ot_tensor_count(p->gradient), is_to_last);
+}
+
+// The gradient is in a sum over the ranks that has begun.
+static bool is_joined(const ot_session *session, const ot__parameter *p)
+{
+    const struct ot__ranks *ranks = session->ranks;
+    const int bucket = ranks != NULL ? ranks->bucket_of[p->number] : -1;
+
+    return bucket >= 0 && ranks->buckets[bucket].is_started;
+}
+
 // The sets from `first` on and the present slice become one, in the place of that slice or of set
 // `first`.
 static void join_sets(ot_session *session, int first, bool is_to_last)
@@ -256,19 +284,13 @@ static void join_sets(ot_session *session, int first, bool is_to_last)
     const ot__slices *s = &session->slices;
     const int n = s->n_waiting - first;
     ot__tree_add adds[OT_TREE_COVER_MAX];
-    joining j = {.adds = adds, .n_parts = n + 1};
+    joining j = begin_joining(adds, n);
 
-    for (int i = 0; i < n; i++) // from the last one on
-        adds[i] = (ot__tree_add){n - 1 - i, n - i};
     for (int i = 0; i < session->n_parameters; i++) {
         const ot__parameter *p = session->parameters[i];
 
-        if (!keeps_gradient(session, p))
-            continue;
-        for (int k = 0; k < n; k++)
-            j.parts[k] = s->sets[first + k].gradients[i];
-        j.parts[n] = p->gradient->data;
-        join_parts(session, &j, p->gradient->dtype, ot_tensor_count(p->gradient), is_to_last);
+        if (keeps_gradient(session, p) && !is_joined(session, p))
+            join_gradient(session, &j, p, first, is_to_last);
     }
     for (int i = 0; i < session->undo.n; i++) {
         const ot_tensor *value = session->undo.parameters[i]->value;
@@ -326,25 +348,41 @@ void ot__slices_divide_statistics(ot_session *session, int64_t n)
     }
 }
 
+// The first set of those that become one with the present slice.
+static int first_joined(const ot__slices *s)
+{
+    ot__tree_node waiting[OT_TREE_COVER_MAX];
+
+    for (int i = 0; i < s->n_waiting; i++)
+        waiting[i] = s->sets[i].node;
+    return s->n_waiting - count_joined(s, waiting, s->n_waiting, s->present + 1);
+}
+
+int ot__slices_join_early(ot_session *session, ot__parameter *const *parameters, int n)
+{
+    const int first = first_joined(&session->slices);
+    ot__tree_add adds[OT_TREE_COVER_MAX];
+    joining j = begin_joining(adds, session->slices.n_waiting - first);
+
+    for (int i = 0; i < n && j.n_parts > 1; i++)
+        join_gradient(session, &j, parameters[i], first, true);
+    return first;
+}
+
 static void add_slice(ot_session *session)
 {
     ot__slices *s = &session->slices;
     const bool is_last = s->present == s->last - 1;
-    ot__tree_node waiting[OT_TREE_COVER_MAX];
-    int first;
+    const int first = first_joined(s);
+    const int begin = first < s->n_waiting ? s->sets[first].node.first : s->present;
 
-    for (int i = 0; i < s->n_waiting; i++)
-        waiting[i] = s->sets[i].node;
-    first = s->n_waiting - count_joined(s, waiting, s->n_waiting, s->present + 1);
     if (first < s->n_waiting)
         join_sets(session, first, is_last);
     else if (!is_last)
         fill_set(session, first);
-    if (first == s->n_waiting)
-        waiting[first].first = s->present;
     s->n_waiting = first;
     if (!is_last)
-        s->sets[s->n_waiting++].node = (ot__tree_node){waiting[first].first, s->present + 1};
+        s->sets[s->n_waiting++].node = (ot__tree_node){begin, s->present + 1};
 }
 
 ot_status ot__session_end_slice(ot_session *session)

@@ -428,7 +428,7 @@ bool ot__session_overlaps(const ot_session *session)
 {
     const struct ot__ranks *ranks = session->ranks;
 
-    return ranks != NULL && !ranks->joins_steps && session->slices.count == ranks->n_ranks &&
+    return ranks != NULL && !ranks->joins_steps && session->slices.count >= ranks->n_ranks &&
            ranks->n_slices == session->slices.count;
 }
 

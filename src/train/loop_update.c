@@ -167,7 +167,7 @@ static bool overlaps(const ot__loop *l)
 
 static ot_status train_slice(ot__loop *l, int64_t slice, int64_t n_batches, bool *has_confirmed)
 {
-    const bool is_collective = overlaps(l);
+    const bool is_collective = overlaps(l) && slice == l->last_slice - 1;
     ot_status st = ot__batches_set_slice(l->training, slice, l->n_slices);
 
     OT_THEN(st, ot_batches_seek(l->training, l->at.epoch, l->at.batch));
@@ -199,6 +199,15 @@ static int64_t batches_of_update(const ot__loop *l)
     return OT_MIN(l->trainer->accumulation, l->n_batches - l->at.batch);
 }
 
+// Others are in the last step, or will be, which all make together.
+static ot_status fail_before_last(ot__loop *l, ot_status st)
+{
+    if (!overlaps(l))
+        return st;
+    ot__session_set_last(l->session);
+    return ot__session_fail_step(l->session, st, OT_MODE_TRAIN);
+}
+
 static ot_status train_slices(ot__loop *l)
 {
     const int64_t first = l->at.batch, n = batches_of_update(l);
@@ -207,8 +216,12 @@ static ot_status train_slices(ot__loop *l)
     l->are_finite = true;
     ot__session_owe_steps(l->session, OT_MODE_TRAIN, most_slices(l) * n);
     for (int64_t slice = l->first_slice; slice < l->last_slice; slice++) {
+        ot_status st;
+
         l->at.batch = first;
-        OT_TRY(train_slice(l, slice, n, &has_confirmed));
+        st = train_slice(l, slice, n, &has_confirmed);
+        if (st != OT_OK)
+            return slice < l->last_slice - 1 ? fail_before_last(l, st) : st;
     }
     return join_slices(l, n);
 }

@@ -32,7 +32,8 @@ typedef struct plan {
     int64_t slices, accumulation, epochs, patience;
     int bad_rank;                   // -1: none
     int stop_after;                 // steps, on the bad rank
-    double bad_target;              // of row 1 there
+    double bad_target;              // of a row there,
+    int bad_row;                    // 0: of row 1
     int64_t bad_epochs, bad_slices; // options there; 0: as the others
     int64_t fail_at;                // allocation of the run that fails there; 0: none does
     int64_t full_at;                // file call that finds no room there, and all after it; 0: none
@@ -145,7 +146,7 @@ static inline ot_status run_on(const plan *p, ot_comm *comm, int rank, outcome *
     if (is_bad && p->bad_batch_size > 0)
         w.batch_size = p->bad_batch_size;
     if (is_bad && !(fabs(p->bad_target) <= 0)) // nan, too
-        w.t[1] = p->bad_target;
+        w.t[p->bad_row > 0 ? p->bad_row : 1] = p->bad_target;
     if (is_bad && p->has_other_row)
         w.t[ROWS - 1] += 1;
     ot__file_fault_after(!is_bad          ? -1

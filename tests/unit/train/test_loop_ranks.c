@@ -133,6 +133,15 @@ static void an_error_on_one_rank_is_that_of_all(void **state)
     p.bad_target = 1e200;
     assert_fails(&p, 3, OT_ERR_NOT_FINITE, "rank 1: the loss is inf at batch 1 of epoch 1");
     assert_int_equal(p.outcomes[0].n_steps, 0);
+    // In a slice before the last one of the rank, while others begin sums in theirs.
+    p = (plan){.text = perceptron, .slices = 4, .accumulation = 1, .epochs = 2};
+    for (p.bad_rank = 0; p.bad_rank < 2; p.bad_rank++) {
+        p.bad_row = BATCH + 2 * p.bad_rank;
+        p.bad_target = (double)NAN;
+        assert_fails(&p, 2, OT_ERR_INVALID, p.bad_rank == 0 ? "rank 0: " : "rank 1: ");
+        p.bad_target = 1e200;
+        assert_fails(&p, 2, OT_ERR_NOT_FINITE, "the loss is inf at batch 2 of epoch 1");
+    }
 }
 
 static void statistics_of_all_ranks_need_one_slice_of_each(void **state)
@@ -185,11 +194,12 @@ static void without_memory_on_one_rank_all_fail_alike(void **state)
 {
     (void)state;
     for (int zero = 0; zero < 2; zero++)
-        for (int64_t slices = 2; slices <= 5; slices += 3) { // of 2 sums begin while a step runs
+        for (int64_t slices = 2; slices <= 5; slices += 3) { // sums begin in last slices
             plan p = {.text = convolution,
                       .slices = slices,
-                      .accumulation = 2,
+                      .accumulation = slices == 2 ? 2 : 1,
                       .epochs = 1,
+                      .batch_size = slices == 2 ? 0 : 5,
                       .zero = zero};
 
             lack_memory(&p);
@@ -298,6 +308,49 @@ static void sums_begin_in_the_last_step_of_a_slice_that_counts_once(void **state
     run_ranks(2, step_of_slice, weights[1]);
 }
 
+// Of five slices three are of one rank: the sums of the first two wait meanwhile.
+static void steps_of_slices(ot_comm *comm, void *context)
+{
+    const int first = ot_comm_rank(comm) == 0 ? 0 : 2, last = first == 0 ? 2 : 5;
+    ot_session_options options = OT_SESSION_OPTIONS_INIT;
+    ot_parallel_options parallel = OT_PARALLEL_OPTIONS_INIT;
+    ot_tensor *loss = NULL;
+    world w;
+
+    (void)context;
+    parallel.comm = comm;
+    parallel.bucket_bytes = 1;
+    options.parallel = &parallel;
+    RANK_MUST(open_world_over(&w, perceptron, &options));
+    RANK_MUST(ot__session_set_slices(w.session, 5, first, last));
+    for (int n = 0; n < 2; n++) {
+        RANK_CHECK(ot__session_overlaps(w.session) == (n > 0), "rank %d", ot_comm_rank(comm));
+        for (int slice = first; slice < last; slice++) {
+            const bool starts = n > 0 && slice == last - 1;
+
+            ot__session_begin_slice(w.session, slice);
+            if (starts)
+                ot__session_set_last(w.session);
+            RANK_MUST(
+                ot_session_train_step(w.session, (const ot_tensor *const *)w.tensors, 2, &loss, 1));
+            for (int k = 0; k < w.session->ranks->n_buckets; k++)
+                RANK_CHECK(w.session->ranks->buckets[k].is_started == starts, "slice %d, update %d",
+                           slice, n);
+            RANK_MUST(ot__session_end_slice(w.session));
+        }
+        RANK_MUST(ot__session_update(w.session, OT_OK, 1, NULL));
+        ot__session_reset_gradients(w.session);
+    }
+    ot_tensor_destroy(loss);
+    close_world(&w);
+}
+
+static void sums_begin_in_the_last_slice_of_a_rank(void **state)
+{
+    (void)state;
+    run_ranks(2, steps_of_slices, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +366,7 @@ int main(void)
         cmocka_unit_test(without_memory_on_one_rank_all_fail_alike),
         cmocka_unit_test(all_of_a_rank_runs_in_its_number_of_threads),
         cmocka_unit_test(sums_begin_in_the_last_step_of_a_slice_that_counts_once),
+        cmocka_unit_test(sums_begin_in_the_last_slice_of_a_rank),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
