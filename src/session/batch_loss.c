@@ -52,7 +52,7 @@ static int64_t number_of_symbol(void *context, const char *name)
 }
 
 // An extent in batches of that many rows.
-static int64_t extent_of(loss_finder *f, int64_t dim, int64_t n_rows)
+static int64_t extent_for(loss_finder *f, int64_t dim, int64_t n_rows)
 {
     f->n_rows = n_rows;
     return ot__dim_evaluate(f->model, dim, number_of_symbol, f);
@@ -66,13 +66,13 @@ static bool is_of_rows(loss_finder *f, int64_t dim, bool otherwise)
 
     if (ot__dim_is_number(dim))
         return false;
-    few = extent_of(f, dim, FEW);
-    many = extent_of(f, dim, MANY);
+    few = extent_for(f, dim, FEW);
+    many = extent_for(f, dim, MANY);
     return few == OT_DIM_UNKNOWN || many == OT_DIM_UNKNOWN ? otherwise : few != many;
 }
 
 // An axis of which nothing is known has them where it is the first.
-static bool has_rows(loss_finder *f, const ot_value *value)
+static bool value_has_rows(loss_finder *f, const ot_value *value)
 {
     for (int k = 0; value->has_shape && k < value->shape.ndim; k++)
         if (is_of_rows(f, value->shape.dim[k], k == 0))
@@ -83,12 +83,12 @@ static bool has_rows(loss_finder *f, const ot_value *value)
 static bool counts_rows(loss_finder *f, const ot_value *value)
 {
     return value->n_known == 1 && is_of_rows(f, value->known[0], false) &&
-           extent_of(f, value->known[0], MANY) == 2 * extent_of(f, value->known[0], FEW);
+           extent_for(f, value->known[0], MANY) == 2 * extent_for(f, value->known[0], FEW);
 }
 
 // ---- kinds ----
 
-static batch_value value_of(const loss_finder *f, const ot_node *node, int input)
+static batch_value batch_value_of(const loss_finder *f, const ot_node *node, int input)
 {
     const ot_value *value = input < node->n_inputs ? node->inputs[input] : NULL;
     const batch_value *found = value != NULL ? ot__map_get(&f->values, value->name) : NULL;
@@ -104,7 +104,7 @@ static bool is_one_of(const ot_node *node, const char *const *names, size_t n)
     return false;
 }
 
-static const ot_value *input_of(const ot_node *node, int input)
+static const ot_value *loss_input(const ot_node *node, int input)
 {
     return input < node->n_inputs ? node->inputs[input] : NULL;
 }
@@ -113,7 +113,7 @@ enum { LABELS = 1, WEIGHT, IGNORE }; // inputs of losses over labels
 
 static bool ignores_labels(const ot_node *node)
 {
-    return ot_attr_given(node, "ignore_index") || input_of(node, IGNORE) != NULL;
+    return ot_attr_given(node, "ignore_index") || loss_input(node, IGNORE) != NULL;
 }
 
 static batch_value loss_over_labels(const ot_node *node)
@@ -124,16 +124,17 @@ static batch_value loss_over_labels(const ot_node *node)
         return (batch_value){A_SUM, NULL};
     if (strcmp(reduction, "mean") != 0)
         return (batch_value){ELSE, NULL};
-    return input_of(node, WEIGHT) != NULL || ignores_labels(node) ? (batch_value){A_WEIGHED, node}
-                                                                  : (batch_value){A_MEAN, NULL};
+    return loss_input(node, WEIGHT) != NULL || ignores_labels(node) ? (batch_value){A_WEIGHED, node}
+                                                                    : (batch_value){A_MEAN, NULL};
 }
 
 // Both by the weights of the same labels.
 static bool weigh_alike(const ot_node *a, const ot_node *b)
 {
-    return input_of(a, LABELS) == input_of(b, LABELS) &&
-           input_of(a, WEIGHT) == input_of(b, WEIGHT) &&
-           input_of(a, IGNORE) == input_of(b, IGNORE) && ignores_labels(a) == ignores_labels(b) &&
+    return loss_input(a, LABELS) == loss_input(b, LABELS) &&
+           loss_input(a, WEIGHT) == loss_input(b, WEIGHT) &&
+           loss_input(a, IGNORE) == loss_input(b, IGNORE) &&
+           ignores_labels(a) == ignores_labels(b) &&
            (!ot_attr_given(a, "ignore_index") ||
             ot_attr_int(a, "ignore_index") == ot_attr_int(b, "ignore_index"));
 }
@@ -156,21 +157,21 @@ static batch_value added(batch_value a, batch_value b)
 
 static batch_value sum_of_inputs(const loss_finder *f, const ot_node *node)
 {
-    batch_value sum = value_of(f, node, 0);
+    batch_value sum = batch_value_of(f, node, 0);
 
     for (int i = 1; i < node->n_inputs; i++)
-        sum = added(sum, value_of(f, node, i));
+        sum = added(sum, batch_value_of(f, node, i));
     return sum;
 }
 
-static batch_value quotient(batch_value a, batch_value b)
+static batch_value loss_quotient(batch_value a, batch_value b)
 {
     if (b.kind == OF_NOTHING)
         return a;
     return (batch_value){a.kind == A_SUM && b.kind == A_COUNT ? A_MEAN : ELSE, NULL};
 }
 
-static batch_value product(batch_value a, batch_value b)
+static batch_value loss_product(batch_value a, batch_value b)
 {
     if (a.kind == OF_NOTHING)
         return b;
@@ -185,7 +186,7 @@ static batch_value brought_together(const loss_finder *f, const ot_node *node)
     static const char *const same[] = {"Identity", "Cast",      "Neg",       "Reshape",
                                        "Squeeze",  "Unsqueeze", "ReduceSum", "ReduceMean"};
     static const char *const sums[] = {"Add", "Sub", "Sum"};
-    const batch_value first = value_of(f, node, 0);
+    const batch_value first = batch_value_of(f, node, 0);
 
     if (is_one_of(node, losses, OT_COUNT(losses)))
         return loss_over_labels(node);
@@ -194,16 +195,16 @@ static batch_value brought_together(const loss_finder *f, const ot_node *node)
     if (first.kind == OF_EACH && strcmp(node->op_type, "ReduceSum") == 0)
         return (batch_value){A_SUM, NULL};
     for (int i = 0; i < node->n_inputs; i++)
-        if (value_of(f, node, i).kind == OF_EACH)
+        if (batch_value_of(f, node, i).kind == OF_EACH)
             return (batch_value){ELSE, NULL};
     if (is_one_of(node, same, OT_COUNT(same)))
         return first;
     if (is_one_of(node, sums, OT_COUNT(sums)))
         return sum_of_inputs(f, node);
     if (strcmp(node->op_type, "Mul") == 0)
-        return product(first, value_of(f, node, 1));
+        return loss_product(first, batch_value_of(f, node, 1));
     if (strcmp(node->op_type, "Div") == 0)
-        return quotient(first, value_of(f, node, 1));
+        return loss_quotient(first, batch_value_of(f, node, 1));
     return (batch_value){ELSE, NULL};
 }
 
@@ -212,12 +213,12 @@ static bool depends_on_batch(const loss_finder *f, const ot_node *node)
     ot__subgraphs inside = {.node = node};
 
     for (int i = 0; i < node->n_inputs; i++)
-        if (value_of(f, node, i).kind != OF_NOTHING)
+        if (batch_value_of(f, node, i).kind != OF_NOTHING)
             return true;
     return ot__next_subgraph(&inside); // which may read anything
 }
 
-static ot_status put_value(loss_finder *f, const ot_value *value, batch_value found)
+static ot_status keep_kind(loss_finder *f, const ot_value *value, batch_value found)
 {
     batch_value *kept = ot__arena_alloc(f->arena, sizeof *kept);
 
@@ -236,13 +237,13 @@ static ot_status put_outputs(loss_finder *f, const ot_node *node)
             continue;
         if (counts_rows(f, value))
             found.kind = A_COUNT;
-        else if (has_rows(f, value))
+        else if (value_has_rows(f, value))
             found.kind = OF_EACH;
         else if (value->n_known > 0)
             continue; // an extent of something else
         else if (i == 0)
             found = brought_together(f, node);
-        OT_TRY(put_value(f, value, found));
+        OT_TRY(keep_kind(f, value, found));
     }
     return OT_OK;
 }
@@ -253,7 +254,7 @@ static ot_status sort_values(loss_finder *f)
     const ot_graph *graph = f->model->graph;
 
     for (int i = 0; i < program->n_user_inputs; i++)
-        OT_TRY(put_value(f, ot__user_input(program, i), (batch_value){OF_EACH, NULL}));
+        OT_TRY(keep_kind(f, ot__user_input(program, i), (batch_value){OF_EACH, NULL}));
     for (int i = 0; i < graph->n_nodes; i++)
         if (depends_on_batch(f, graph->nodes[i]))
             OT_TRY(put_outputs(f, graph->nodes[i]));
@@ -295,13 +296,13 @@ static const ot_tensor *lasting_tensor(const ot__compiled_model *program, const 
     return NULL;
 }
 
-static void read_weights(const ot__compiled_model *program, const ot_node *node,
-                         ot__batch_loss *out)
+static void find_label_weights(const ot__compiled_model *program, const ot_node *node,
+                               ot__batch_loss *out)
 {
-    const ot_value *weight = input_of(node, WEIGHT), *ignored = input_of(node, IGNORE);
+    const ot_value *weight = loss_input(node, WEIGHT), *ignored = loss_input(node, IGNORE);
     const ot_tensor *ignored_label = lasting_tensor(program, without_views(ignored));
 
-    out->labels = user_input_at(program, without_views(input_of(node, LABELS)));
+    out->labels = user_input_at(program, without_views(loss_input(node, LABELS)));
     out->weights = lasting_tensor(program, without_views(weight));
     out->has_ignored_label = ignores_labels(node);
     if (ignored != NULL && ignored_label != NULL)
@@ -350,7 +351,7 @@ static void describe_loss(const loss_finder *f, const ot_value *loss, ot__batch_
     out->kind = found == NULL || !loss->has_shape ? OT_BATCH_LOSS_UNKNOWN : kinds[found->kind];
     out->is_reduced = found != NULL && found->kind != OF_EACH;
     if (out->kind == OT_BATCH_LOSS_WEIGHED)
-        read_weights(&f->session->training, found->node, out);
+        find_label_weights(&f->session->training, found->node, out);
 }
 
 ot_status ot__session_find_loss(const ot_session *session, ot__batch_loss *out)

@@ -239,7 +239,7 @@ ot_status ot__session_lend_block(ot_session *session, ot__plan *plan)
     return OT_OK;
 }
 
-static ot_status find_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)
+static ot_status find_session_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)
 {
     if (program == &session->training)
         OT_TRY(ot__inside_prepare(session));
@@ -251,7 +251,7 @@ static ot_status find_plan(ot_session *session, ot__compiled_model *program, ot_
 ot_status ot__session_find_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)
 {
     const int n_threads = ot__session_take_threads(session); // constants are folded
-    const ot_status st = find_plan(session, program, out);
+    const ot_status st = find_session_plan(session, program, out);
 
     ot__parallel_set(n_threads);
     return st;
