@@ -48,11 +48,11 @@ typedef struct resume_point {
     char name[NAME_MAX + 1]; // of the directory, in --checkpoint-dir; "": there is none
     int64_t step;            // of that
     int64_t below;           // numbers of directories that are still to be looked at; -1: all
-    int n_passed_over;       // since they are damaged
 } resume_point;
 
 typedef struct train_run {
     const train_values *values;
+    char passed_over[2048]; // what is wrong with a checkpoint; it is not told yet
     job job;
     const char *path;
     bool from_folder;

@@ -24,19 +24,28 @@ static bool has_entry(const train_run *r, const char *name)
     return is_there;
 }
 
-// Of the library's message; what is damaged is not what the run goes on from.
-static void pass_over(train_run *r)
+static void tell_passed_over(train_run *r)
 {
-    report_text("%s; passed over", ot_error_message());
-    r->point.n_passed_over++;
+    if (r->passed_over[0])
+        report_text("%s; passed over", r->passed_over);
+    r->passed_over[0] = '\0';
 }
 
-static int end_search(const train_run *r)
+// Of the library's message. It is told when there is another checkpoint, or that there is none.
+static void pass_over(train_run *r)
 {
-    if (r->point.has_file || r->point.name[0] || r->point.n_passed_over == 0)
-        return EXIT_SUCCESS;
-    return report_text("%s: there is no other checkpoint to go on from; --overwrite begins anew",
-                       r->values->checkpoint_dir);
+    tell_passed_over(r);
+    snprintf(r->passed_over, sizeof(r->passed_over), "%s", ot_error_message());
+}
+
+static int end_search(train_run *r)
+{
+    if (r->passed_over[0] && !r->point.has_file && !r->point.name[0])
+        return report_text(
+            "%s; there is no other checkpoint to go on from, --overwrite begins anew",
+            r->passed_over);
+    tell_passed_over(r);
+    return EXIT_SUCCESS;
 }
 
 // ---- the file ----

@@ -121,7 +121,7 @@ rm -r older && mv damaged older
 head -c 100 file >older/checkpoint
 run 1 train dropout.onnxtxt $short --max-steps 20
 err "older/checkpoint"
-err "older: there is no other checkpoint to go on from; --overwrite begins anew"
+err "; there is no other checkpoint to go on from, --overwrite begins anew"
 
 # Plain SGD goes on from a run of another optimizer, which is said once; one with moments of its own refuses those. After
 # plain SGD there are none to go on with.
