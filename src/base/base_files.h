@@ -145,6 +145,9 @@ char *ot__path_join(const char *folder,
 char *ot__path_folder(const char *path); // "." when there is none; caller frees
 bool ot__path_exists(const char *path);
 bool ot__path_is_folder(const char *path);
+// The size of a regular file, which is not opened: OT_ERR_IO naming the path for what is missing,
+// and for folders, pipes and the like.
+ot_status ot__path_file_size(const char *path, uint64_t *size);
 ot_status ot__path_make_folder(const char *path); // parents too; existing is fine
 
 #endif

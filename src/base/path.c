@@ -52,6 +52,26 @@ bool ot__path_is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+static const char *kind_of(mode_t mode)
+{
+    return S_ISDIR(mode)    ? "directory"
+           : S_ISFIFO(mode) ? "pipe"
+           : S_ISSOCK(mode) ? "socket"
+                            : "device";
+}
+
+ot_status ot__path_file_size(const char *path, uint64_t *size)
+{
+    struct stat info;
+
+    if (stat(path, &info) != 0)
+        return ot__error_errno(path, "cannot be read");
+    if (!S_ISREG(info.st_mode))
+        return ot__error(OT_ERR_IO, "%s: is a %s, expected a file", path, kind_of(info.st_mode));
+    *size = (uint64_t)info.st_size;
+    return OT_OK;
+}
+
 ot_status ot__path_make_folder(const char *path)
 {
     char *copy = ot__strdup(path);

@@ -56,7 +56,9 @@ ot_status ot__shards_read_latest(const char *path, char **out)
     ot__file_map map;
     ot__buf name = {0};
     ot_status st;
+    uint64_t size;
 
+    OT_TRY(ot__path_file_size(path, &size));
     OT_TRY(ot__file_map_open(&map, path));
     ot__buf_append(&name, map.data, OT_MIN(map.size, (size_t)OT_INDEX_NAME_MAX + 1));
     ot__file_map_close(&map);
@@ -113,8 +115,10 @@ static ot_status read_index_text(const char *folder, const char *name, ot__buf *
     char *path = ot__path_join(folder, name);
     ot__file_map map = {0};
     ot_status st = ot__made(path != NULL);
+    uint64_t size;
 
-    OT_THEN(st, ot__file_map_open_within(&map, path, OT_INDEX_BYTES_MAX));
+    OT_THEN(st, ot__path_file_size(path, &size)); // what is no file may have no end
+    OT_THEN(st, ot__file_map_open(&map, path));
     if (st == OT_OK && map.size > OT_INDEX_BYTES_MAX)
         st = ot__error(OT_ERR_FORMAT, "%s: has %zu bytes, expected at most %d", path, map.size,
                        OT_INDEX_BYTES_MAX);
@@ -151,6 +155,36 @@ static ot_status name_index_file(ot_status st, const char *folder, const char *n
     return st == OT_ERR_FORMAT ? ot__error_prefix(st, "%s/%s", folder, name) : st;
 }
 
+// The files that the index names are there, as long as it says.
+static ot_status check_data_files(const ot__index *index, const char *folder)
+{
+    ot_status st = OT_OK;
+
+    for (int i = 0; i < index->n_files && st == OT_OK; i++) {
+        const ot__index_file *f = &index->files[i];
+        char *path = ot__path_join(folder, f->name);
+        uint64_t size = 0;
+
+        st = ot__made(path != NULL);
+        OT_THEN(st, ot__path_file_size(path, &size));
+        if (st == OT_OK && size != f->size)
+            st = ot__error(OT_ERR_FORMAT, "%s: has %" PRIu64 " bytes, expected %" PRIu64, path,
+                           size, f->size);
+        ot__free(path);
+    }
+    return st;
+}
+
+// What the files of the index say together, and rank 0 what is there of the others.
+static ot_status check_index(const ot__team *team, const char *folder, ot__index *index)
+{
+    ot_status st = name_index_file(ot__index_check(index), folder, OT_INDEX_NAME);
+
+    if (team->rank == 0)
+        OT_THEN(st, check_data_files(index, folder));
+    return ot__team_agree(team, st, "load", NULL, 0);
+}
+
 static ot_status load_index(const ot__team *team, const char *folder, ot__index *out, ot__buf *text)
 {
     ot_status st;
@@ -165,10 +199,7 @@ static ot_status load_index(const ot__team *team, const char *folder, ot__index 
                 team, name_index_file(take_index_part(out, i, text), folder, out->parts[i].name),
                 "load", NULL, 0);
     }
-    if (st == OT_OK)
-        st = ot__team_agree(team, name_index_file(ot__index_check(out), folder, OT_INDEX_NAME),
-                            "load", NULL, 0);
-    return st;
+    return st == OT_OK ? check_index(team, folder, out) : st;
 }
 
 ot_status ot__index_load(const ot__team *team, const char *folder, ot__index *out)
@@ -189,7 +220,9 @@ bool ot__index_peek(const char *folder, uint64_t *step, uint64_t *unix_ns)
 {
     char *path = ot__path_join(folder, OT_INDEX_NAME);
     ot__file_map map = {0};
-    bool is_one = path != NULL && ot__path_exists(path) && ot__file_map_open(&map, path) == OT_OK;
+    uint64_t size;
+    bool is_one = path != NULL && ot__path_file_size(path, &size) == OT_OK &&
+                  ot__file_map_open(&map, path) == OT_OK;
 
     if (is_one) {
         is_one = map.size <= OT_INDEX_BYTES_MAX &&

@@ -172,6 +172,16 @@ static ot_status merge_items(const loading *l, bool applies)
 
 // ---- the steps ----
 
+static void tell_counts(loading *l, const ot__read_counts *counts)
+{
+    if (l->options.counters == NULL)
+        return;
+    l->counters.bytes_wanted = (int64_t)counts->wanted;
+    l->counters.bytes_read = (int64_t)counts->read;
+    l->counters.bytes_unchecked = (int64_t)counts->unchecked;
+    ot__options_write(l->options.counters, &l->counters, sizeof l->counters);
+}
+
 static ot_status read_load_call(loading *l, const char *path, const ot_shards_item *items,
                                 int n_items, const ot_shards_load_options *options)
 {
@@ -181,9 +191,11 @@ static ot_status read_load_call(loading *l, const char *path, const ot_shards_it
         OT_OPTIONS_READ(ot_shards_load_options, OT_SHARDS_LOAD_OPTIONS_INIT, options, &l->options));
     if ((int)l->options.verify < 0 || l->options.verify > OT_SHARDS_VERIFY_NONE)
         return ot__error(OT_ERR_INVALID, "unknown verify mode %d", (int)l->options.verify);
-    if (l->options.counters != NULL)
+    if (l->options.counters != NULL) {
         OT_TRY(OT_OPTIONS_READ(ot_shards_counters, OT_SHARDS_COUNTERS_INIT, l->options.counters,
                                &l->counters));
+        tell_counts(l, &(const ot__read_counts){0});
+    }
     l->items = ot__alloc_zero((size_t)n_items, sizeof *l->items);
     l->stored = ot__alloc_zero((size_t)n_items, sizeof(ot_dict *));
     OT_TRY(ot__made(l->items != NULL && l->stored != NULL));
@@ -244,12 +256,7 @@ static ot_status read_pieces(loading *l)
     const ot_status st =
         ot__portions_read(&l->index, l->folder.data, &l->pieces, l->options.verify, &counts);
 
-    if (l->options.counters != NULL) {
-        l->counters.bytes_wanted = (int64_t)counts.wanted;
-        l->counters.bytes_read = (int64_t)counts.read;
-        l->counters.bytes_unchecked = (int64_t)counts.unchecked;
-        ot__options_write(l->options.counters, &l->counters, sizeof l->counters);
-    }
+    tell_counts(l, &counts);
     return st;
 }
 

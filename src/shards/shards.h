@@ -250,7 +250,8 @@ bool ot__index_peek(const char *folder, uint64_t *step, uint64_t *unix_ns);
 
 // ---- reading (find.c, plan_load.c, runs.c, read.c) ----
 
-// The same by all ranks: rank 0 reads the files. Messages name them.
+// The same by all ranks: rank 0 reads the files of the index, and looks whether all others are
+// there with their sizes. Messages name them.
 ot_status ot__index_load(const ot__team *team, const char *folder, ot__index *out);
 
 // Elements that two boxes share, which both have row-major: runs that are in one piece in both, in

@@ -71,6 +71,25 @@ static void a_file_in_the_way_of_a_folder_is_an_error_that_names_it(void **state
     assert_non_null(strstr(ot_error_message(), file));
 }
 
+static void the_size_of_a_file_is_known_without_opening_it(void **state)
+{
+    const char *file = in_folder(state, "file"), *pipe = in_folder(state, "pipe");
+    uint64_t size = 0;
+
+    assert_int_equal(ot__path_file_size(file, &size), OT_ERR_IO);
+    assert_non_null(strstr(ot_error_message(), "file: cannot be read: No such file"));
+    assert_int_equal(ot__file_write(file, "xyz", 3), OT_OK);
+    assert_int_equal(ot__path_file_size(file, &size), OT_OK);
+    assert_int_equal(size, 3);
+    assert_int_equal(ot__path_file_size(*state, &size), OT_ERR_IO);
+    assert_non_null(strstr(ot_error_message(), "is a directory, expected a file"));
+    assert_int_equal(mkfifo(pipe, 0666), 0); // opened, it would wait for somebody who writes
+    assert_int_equal(ot__path_file_size(pipe, &size), OT_ERR_IO);
+    assert_non_null(strstr(ot_error_message(), "pipe: is a pipe, expected a file"));
+    assert_int_equal(ot__path_file_size("/dev/null", &size), OT_ERR_IO);
+    assert_non_null(strstr(ot_error_message(), "is a device, expected a file"));
+}
+
 static void every_allocation_may_fail(void **state)
 {
     ot__alloc_fail_after(0);
@@ -88,6 +107,7 @@ int main(void)
         TEST_IN_FOLDER(the_folder_of_a_path_is_what_stands_before_the_last_slash),
         TEST_IN_FOLDER(folders_are_made_with_their_parents),
         TEST_IN_FOLDER(a_file_in_the_way_of_a_folder_is_an_error_that_names_it),
+        TEST_IN_FOLDER(the_size_of_a_file_is_known_without_opening_it),
         TEST_IN_FOLDER(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of a checkpoint that are damaged, missing, or none at all.
+#include "shards_fixture.h"
+
+static void change_file(const char *path, long at, int add)
+{
+    FILE *file = fopen(path, "r+b");
+    int byte;
+
+    assert_non_null(file);
+    assert_int_equal(fseek(file, at, at < 0 ? SEEK_END : SEEK_SET), 0);
+    byte = fgetc(file);
+    assert_int_equal(fseek(file, -1, SEEK_CUR), 0);
+    assert_int_equal(fputc((byte + add) & 0xff, file), (byte + add) & 0xff);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void expect_damage(const char *path, const char *of_load, const char *of_verify)
+{
+    ot_shards_reader *reader;
+    call c = CALL_INIT;
+
+    c.path = path;
+    c.how = SPREAD_ROWS;
+    c.status = of_load != NULL ? OT_ERR_FORMAT : OT_OK;
+    c.message = of_load;
+    run_ranks(2, load_rank, &c);
+    if (of_verify == NULL) {
+        assert_int_equal(ot_shards_open(path, &reader), OT_ERR_FORMAT);
+        return;
+    }
+    assert_int_equal(ot_shards_open(path, &reader), OT_OK);
+    assert_int_equal(ot_shards_reader_verify(reader), OT_ERR_FORMAT);
+    if (strstr(ot_error_message(), of_verify) == NULL)
+        fail_msg("%s", ot_error_message());
+    ot_shards_reader_destroy(reader);
+}
+
+static void damaged_files_are_named(void **state)
+{
+    const char *path = in_folder(state, "a");
+    char file[PATH_LENGTH_MAX];
+    call c = CALL_INIT;
+
+    c.path = path;
+    c.how = SPREAD_ROWS;
+    run_ranks(2, save_rank, &c);
+    snprintf(file, sizeof file, "%s/data-00001-00000.safetensors", path);
+    change_file(file, -1, 1);
+    expect_damage(path, "data-00001-00000.safetensors: 'model.mask': chunk 1 has another checksum",
+                  "'data-00001-00000.safetensors': tensor 'model.mask': chunk 1 has another");
+    change_file(file, -1, -1);
+    change_file(file, 30, 1); // the header, which is looked at by verify
+    expect_damage(path, NULL, "its header has another checksum than the index says");
+    change_file(file, 30, -1);
+    assert_int_equal(truncate(file, 4100), 0);
+    expect_damage(path, "data-00001-00000.safetensors: has 4100 bytes, expected", NULL);
+    assert_int_equal(unlink(file), 0);
+    c.status = OT_ERR_IO;
+    c.message = "data-00001-00000.safetensors: cannot be read: No such file";
+    run_ranks(2, load_rank, &c);
+    snprintf(file, sizeof file, "%s/" OT_INDEX_NAME, path);
+    change_file(file, 10, 1);
+    expect_damage(path, "a/otckpt.index.json: byte ", NULL);
+}
+
+// ---- what is looked at before anything is read ----
+
+enum { TWO_COUNT = 64 };
+
+// Two tensors of ones, each in a file of its own.
+static void save_two(const char *path)
+{
+    ot_shards_save_options options = OT_SHARDS_SAVE_OPTIONS_INIT;
+    ot_shards_item item = OT_SHARDS_ITEM_INIT;
+    static const char *const names[] = {"a", "b"};
+
+    item.name = "model";
+    assert_int_equal(ot_dict_create(&item.dict), OT_OK);
+    for (int i = 0; i < 2; i++) {
+        ot_tensor *tensor;
+
+        assert_int_equal(ot_tensor_create(OT_F32, &OT_SHAPE(TWO_COUNT), &tensor), OT_OK);
+        for (int k = 0; k < TWO_COUNT; k++)
+            ((float *)ot_tensor_data(tensor))[k] = 1;
+        assert_int_equal(ot_dict_take_tensor(item.dict, names[i], tensor), OT_OK);
+    }
+    options.file_bytes_max = 1;
+    assert_int_equal(ot_shards_save(NULL, path, &item, 1, &options), OT_OK);
+    ot_dict_destroy(item.dict);
+}
+
+// Neither loads nor opens; not an element of what is sound is read.
+static void expect_nothing_read(const char *path, ot_status status, const char *message)
+{
+    ot_shards_load_options options = OT_SHARDS_LOAD_OPTIONS_INIT;
+    ot_shards_counters counters = OT_SHARDS_COUNTERS_INIT;
+    ot_shards_item item = OT_SHARDS_ITEM_INIT;
+    ot_shards_reader *reader;
+    ot_tensor *tensors[2];
+
+    counters.bytes_read = -1;
+    options.counters = &counters;
+    item.name = "model";
+    assert_int_equal(ot_dict_create(&item.dict), OT_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ot_tensor_create(OT_F32, &OT_SHAPE(TWO_COUNT), &tensors[i]), OT_OK);
+        assert_int_equal(ot_dict_take_tensor(item.dict, i == 0 ? "a" : "b", tensors[i]), OT_OK);
+    }
+    assert_int_equal(ot_shards_load(NULL, path, &item, 1, &options), status);
+    if (strstr(ot_error_message(), message) == NULL)
+        fail_msg("%s", ot_error_message());
+    assert_int_equal(counters.bytes_read, 0);
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < TWO_COUNT; k++)
+            assert_true(((const float *)ot_tensor_data_const(tensors[i]))[k] == 0);
+    ot_dict_destroy(item.dict);
+    assert_int_equal(ot_shards_open(path, &reader), status);
+    if (strstr(ot_error_message(), message) == NULL)
+        fail_msg("%s", ot_error_message());
+}
+
+static void files_are_looked_at_before_anything_is_read(void **state)
+{
+    const char *path = in_folder(state, "a");
+    char file[PATH_LENGTH_MAX];
+
+    save_two(path);
+    snprintf(file, sizeof file, "%s/data-00000-00001.safetensors", path);
+    assert_int_equal(truncate(file, 4100), 0);
+    expect_nothing_read(path, OT_ERR_FORMAT,
+                        "data-00000-00001.safetensors: has 4100 bytes, expected 4352");
+    assert_int_equal(truncate(file, 4353), 0);
+    expect_nothing_read(path, OT_ERR_FORMAT,
+                        "data-00000-00001.safetensors: has 4353 bytes, expected 4352");
+    assert_int_equal(unlink(file), 0);
+    expect_nothing_read(path, OT_ERR_IO, "data-00000-00001.safetensors: cannot be read");
+    assert_int_equal(mkdir(file, 0777), 0);
+    expect_nothing_read(path, OT_ERR_IO,
+                        "data-00000-00001.safetensors: is a directory, expected a file");
+    assert_int_equal(rmdir(file), 0);
+    assert_int_equal(mkfifo(file, 0666), 0);
+    expect_nothing_read(path, OT_ERR_IO,
+                        "data-00000-00001.safetensors: is a pipe, expected a file");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SHARDS_TEST(damaged_files_are_named),
+        SHARDS_TEST(files_are_looked_at_before_anything_is_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
