@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "ckpt_convert.h"
 #include "ckpt_summary.h"
@@ -155,50 +156,50 @@ static int compare_listed(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-// False: there is no checkpoint, or it cannot be read, which is told.
-static bool look_into(const char *folder, const char *name, listed *entry)
+// 1: an entry; 0: there is no checkpoint; -1: it cannot be read, which is told.
+static int look_into(const char *folder, const char *name, listed *entry)
 {
     const size_t size = strlen(folder) + strlen(name) + sizeof "//otckpt.index.json";
     char *path = malloc(size), *index = malloc(size);
     ot_shards_reader *reader = NULL;
-    bool is_one = false;
+    struct stat info;
+    int found = 0;
 
     if (path != NULL && index != NULL) {
-        FILE *file;
-
         snprintf(path, size, "%s/%s", folder, name);
         snprintf(index, size, "%s/%s/otckpt.index.json", folder, name);
-        file = fopen(index, "rb");
-        if (file != NULL) {
-            fclose(file);
-            is_one =
-                ot_shards_open(path, &reader) == OT_OK && ckpt_look(reader, &entry->info) == OT_OK;
-            if (!is_one)
-                (void)report_error();
-        }
+        if (stat(index, &info) == 0)
+            found =
+                ot_shards_open(path, &reader) == OT_OK && ckpt_look(reader, &entry->info) == OT_OK
+                    ? 1
+                    : -1;
+        if (found < 0)
+            (void)report_error();
     }
     ot_shards_reader_destroy(reader);
     free(index);
     entry->path = path;
-    if (!is_one)
+    if (found <= 0)
         free(path);
-    return is_one;
+    return found;
 }
 
 static int list_entries(DIR *entries, const char *folder)
 {
     const struct dirent *entry;
     listed *all = NULL;
-    int n = 0;
+    int n = 0, n_unreadable = 0;
 
     while ((entry = readdir(entries)) != NULL) {
         listed *more = realloc(all, (size_t)(n + 1) * sizeof *all);
+        int found;
 
         if (more == NULL)
             break;
         all = more;
-        if (entry->d_name[0] != '.')
-            n += look_into(folder, entry->d_name, &all[n]);
+        found = entry->d_name[0] != '.' ? look_into(folder, entry->d_name, &all[n]) : 0;
+        n += found > 0;
+        n_unreadable += found < 0;
     }
     if (n > 0)
         qsort(all, (size_t)n, sizeof *all, compare_listed);
@@ -212,7 +213,9 @@ static int list_entries(DIR *entries, const char *folder)
         free(all[i].path);
     }
     free(all);
-    return n > 0 ? EXIT_SUCCESS : report_text("%s: no checkpoint directories", folder);
+    if (n + n_unreadable == 0)
+        return report_text("%s: no checkpoint directories", folder);
+    return n_unreadable == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int list_checkpoints(const char *folder)

@@ -26,6 +26,20 @@ json processes "v == 3"
 json items "v == ['model', 'train']"
 run 0 ckpt verify run/step-7
 out "all checksums are right"
+mkdir run/step-8
+mkfifo run/step-8/otckpt.index.json # which nobody writes into
+run 1 ckpt ls run
+out "run/step-7: step 7"
+err "run/step-8/otckpt.index.json: is a pipe, expected a file"
+refuses 1 "run/step-8/otckpt.index.json: is a pipe, expected a file" ckpt show run/step-8
+rm -r run/step-8
+cp -r run/step-7 run/step-9
+rm run/step-9/data-00002-00000.safetensors
+run 1 ckpt ls run
+out "run/step-7: step 7"
+err "run/step-9/data-00002-00000.safetensors: cannot be read: No such file"
+refuses 1 "run/step-9/data-00002-00000.safetensors" ckpt show run/step-9
+rm -r run/step-9
 
 # ---- writing anew ----
 run 0 ckpt reshard run whole --ranks 1
