@@ -204,7 +204,8 @@ OT_API ot_status ot_shards_reader_read(const ot_shards_reader *reader, const cha
 OT_API ot_status ot_shards_reader_read_box(const ot_shards_reader *reader, const char *key,
                                            const ot_box *box, ot_tensor *part);
 /**
- * Read all files whole and compare all sizes, headers and checksums.
+ * Read all files whole and compare all sizes, headers and checksums. A warning names what else is
+ * in the directory.
  *
  * @return OT_ERR_FORMAT naming the first file and tensor that is damaged
  */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One process looks at a checkpoint.
+#include <stdlib.h>
 #include <string.h>
 
 #include "shards/shards.h"
@@ -210,10 +211,69 @@ static ot_status verify_file(const ot_shards_reader *reader, int i_file)
     return st;
 }
 
+// Names are told in their order.
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_unnamed(const void *context, const char *name)
+{
+    const ot__map *named = context;
+
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, OT_INDEX_NAME) != 0 &&
+           ot__map_get(named, name) == NULL;
+}
+
+// What is in the directory besides costs space, and nothing else.
+static void tell_names(const char *folder, const ot__buf *list)
+{
+    ot__names names = {.wanted = ""};
+    const char **sorted;
+    int n = 0;
+
+    for (size_t at = 0; at < list->length; at += strlen(list->data + at) + 1)
+        n++;
+    sorted = ot__alloc_zero((size_t)n, sizeof *sorted);
+    n = 0;
+    for (size_t at = 0; sorted != NULL && at < list->length; at += strlen(list->data + at) + 1)
+        sorted[n++] = list->data + at;
+    if (n > 0)
+        qsort(sorted, (size_t)n, sizeof *sorted, compare_names);
+    for (int i = 0; i < n; i++)
+        ot__names_add(&names, sorted[i]);
+    if (n > 0)
+        ot__log(OT_LOG_WARNING, "%s: the index does not name: %s", folder,
+                ot__names_list(&names, "entries"));
+    ot__free(sorted);
+}
+
+static ot_status tell_unnamed(const ot_shards_reader *reader)
+{
+    const ot__index *index = &reader->index;
+    ot__map named = {0};
+    ot__buf list = {0};
+    ot_status st = OT_OK;
+
+    for (int i = 0; i < index->n_files && st == OT_OK; i++)
+        st = ot__made(ot__map_put(&named, index->files[i].name, &named));
+    for (int i = 0; i < index->n_parts && st == OT_OK; i++)
+        st = ot__made(ot__map_put(&named, index->parts[i].name, &named));
+    if (st == OT_OK) {
+        ot__directory_list(reader->path, &(const ot__file_names){is_unnamed, &named}, &list);
+        st = ot__buf_status(&list);
+    }
+    if (st == OT_OK)
+        tell_names(reader->path, &list);
+    ot__buf_deinit(&list);
+    ot__map_deinit(&named);
+    return st;
+}
+
 ot_status ot_shards_reader_verify(const ot_shards_reader *reader)
 {
     OT_TRY(OT_GIVEN(reader));
     for (int i = 0; i < reader->index.n_files; i++)
         OT_TRY(verify_file(reader, i));
-    return OT_OK;
+    return tell_unnamed(reader);
 }

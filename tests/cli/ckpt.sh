@@ -26,6 +26,12 @@ json processes "v == 3"
 json items "v == ['model', 'train']"
 run 0 ckpt verify run/step-7
 out "all checksums are right"
+[ ! -s err ] || fail "there is nothing to warn of"
+touch run/step-7/notes.txt run/step-7/data-00009-00000.safetensors
+run 0 ckpt verify run/step-7
+out "all checksums are right"
+err "note: run/step-7: the index does not name: data-00009-00000.safetensors, notes.txt"
+rm run/step-7/notes.txt run/step-7/data-00009-00000.safetensors
 mkdir run/step-8
 mkfifo run/step-8/otckpt.index.json # which nobody writes into
 run 1 ckpt ls run
