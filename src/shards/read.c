@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads pieces of chunks to where they are wanted: what lies near together in a file is read at
-// once.
+// once. Checksums of large chunks are made by a second thread while more is read, where there is
+// one and it is much.
 #include <string.h>
 
 #include "onnxtrain/sharding.h"
 #include "shards/shards.h"
 
 enum {
-    GAP_MAX = 64 * 1024,            // bytes that are read along
+    GAP_MAX = 64 * 1024,        // bytes that are read along
     WINDOW_BYTES = 1024 * 1024, // of one read
-    SEGMENTS_MAX = 4096,            // in a window
+    SEGMENTS_MAX = 4096,        // in a window
+    MUCH_BYTES = 16 << 20,
+    LARGE_BYTES = 1 << 20, // of a chunk
 };
 
 // Elements in one piece, in the file and in memory.
@@ -18,7 +21,8 @@ typedef struct segment {
     int64_t count;
     char *to;
     const ot__portion *piece;
-    bool is_checked; // its chunk is read whole, one segment after the other
+    bool is_checked;   // its chunk is read whole, one segment after the other
+    bool is_announced; // and checked elsewhere
 } segment;
 
 typedef struct reading {
@@ -35,6 +39,7 @@ typedef struct reading {
     uint64_t begin, end; // of the window
     uint32_t crc;        // of the chunk at hand, so far
     uint64_t n_in_crc;
+    ot__checks *checks;                 // NULL: nobody else checks
     const ot__index_chunk *all_checked; // the last one that was read whole for its checksum alone
 } reading;
 
@@ -44,8 +49,9 @@ static ot_status wrong_checksum(const reading *r, const ot__portion *piece)
 {
     const ot__index_tensor *t = piece->tensor;
 
-    return ot__error(OT_ERR_FORMAT, "%s: '%s': chunk %d has another checksum than the index says",
-                     r->path, t->key, (int)(piece->chunk - t->chunks));
+    return ot__error(
+        OT_ERR_FORMAT, "%s/%s: '%s': chunk %d has another checksum than the index says", r->folder,
+        r->index->files[piece->chunk->file].name, t->key, (int)(piece->chunk - t->chunks));
 }
 
 static ot_status add_to_crc(reading *r, const ot__portion *piece, const void *bytes, size_t n)
@@ -102,14 +108,22 @@ static ot_status flush_window(reading *r)
     const bool is_direct = r->n == 1 && first->piece->tensor->dtype == first->piece->leaf->dtype;
     char *to = is_direct ? first->to : r->buffer;
     const int n = r->n;
+    uint64_t n_arrived = 0;
 
     if (n == 0)
         return OT_OK;
     r->n = 0;
     OT_TRY(ot__file_input_read(&r->input, r->path, r->begin, to, n_bytes));
     r->counts->read += n_bytes;
-    for (int i = 0; i < n; i++)
-        OT_TRY(take_segment(r, &r->segments[i], to + (r->segments[i].at - r->begin)));
+    for (int i = 0; i < n; i++) {
+        const segment *s = &r->segments[i];
+
+        OT_TRY(take_segment(r, s, to + (s->at - r->begin)));
+        if (s->is_announced)
+            n_arrived += (uint64_t)s->count * ot_dtype_size(s->piece->tensor->dtype);
+    }
+    if (n_arrived > 0)
+        ot__checks_tell(r->checks, n_arrived, false);
     return OT_OK;
 }
 
@@ -174,7 +188,7 @@ static ot_status read_portion(reading *r, const ot__portion *p)
     const size_t size = ot_dtype_size(p->tensor->dtype), to_size = ot_dtype_size(p->leaf->dtype);
     const uint64_t start = r->index->files[p->chunk->file].data_start + p->chunk->begin;
     char *data = p->leaf->parts[p->part]->data;
-    bool is_whole;
+    bool is_whole, is_announced, is_checked;
     ot__runs runs;
     ot_box both;
     int64_t from, to, count;
@@ -190,19 +204,92 @@ static ot_status read_portion(reading *r, const ot__portion *p)
         r->counts->unchecked += (uint64_t)count * size;
     }
     ot__runs_begin(&runs, &both, &chunk, wanted);
-    while (ot__runs_next(&runs, &from, &to))
-        OT_TRY(add_segment(
-            r, (segment){.at = start + (uint64_t)from * size,
-                         .count = runs.length,
-                         .to = data + (size_t)to * to_size,
-                         .piece = p,
-                         .is_checked = is_whole && r->verify != OT_SHARDS_VERIFY_NONE}));
+    is_checked = is_whole && r->verify != OT_SHARDS_VERIFY_NONE;
+    is_announced = is_checked && r->checks != NULL && runs.length == count &&
+                   p->leaf->dtype == p->tensor->dtype && (uint64_t)count * size >= LARGE_BYTES;
+    while (ot__runs_next(&runs, &from, &to)) {
+        segment s = {.at = start + (uint64_t)from * size,
+                     .count = runs.length,
+                     .to = data + (size_t)to * to_size,
+                     .piece = p};
+
+        s.is_announced = is_announced && ot__checks_announce(r->checks, p, s.to);
+        s.is_checked = is_checked && !s.is_announced;
+        OT_TRY(add_segment(r, s));
+    }
     return OT_OK;
+}
+
+static ot_status read_portions(reading *r, const ot__portions *pieces)
+{
+    ot_status st = OT_OK;
+
+    for (int i = 0; i < pieces->n && st == OT_OK; i++) {
+        if (pieces->items[i].chunk->file != r->i_file)
+            st = open_shard_file(r, pieces->items[i].chunk->file);
+        OT_THEN(st, read_portion(r, &pieces->items[i]));
+    }
+    OT_THEN(st, flush_window(r));
+    close_file(r);
+    return st;
+}
+
+// ---- two threads ----
+
+typedef struct shared_reading {
+    reading *r;
+    const ot__portions *pieces;
+    ot_status st;
+    const ot__portion *damaged;
+} shared_reading;
+
+// The first task, which the caller's thread has, reads: messages are those of a thread.
+static void run_read_task(void *context, int64_t first, int64_t last)
+{
+    shared_reading *s = context;
+
+    for (int64_t i = first; i < last; i++) {
+        if (i == 0) {
+            s->st = read_portions(s->r, s->pieces);
+            ot__checks_tell(s->r->checks, 0, true);
+        } else {
+            s->damaged = ot__checks_check(s->r->checks);
+        }
+    }
+}
+
+static ot_status read_by_two(reading *r, const ot__portions *pieces)
+{
+    shared_reading s = {.r = r, .pieces = pieces};
+    ot__checks checks;
+
+    ot__checks_init(&checks);
+    r->checks = &checks;
+    ot__parallel_for(2, 1, run_read_task, &s);
+    ot__checks_deinit(&checks);
+    return s.st == OT_OK && s.damaged != NULL ? wrong_checksum(r, s.damaged) : s.st;
+}
+
+static bool is_much(const ot__portions *pieces)
+{
+    uint64_t n_bytes = 0;
+
+    for (int i = 0; i < pieces->n && n_bytes < MUCH_BYTES; i++) {
+        const ot__portion *p = &pieces->items[i];
+        const ot_box chunk = ot__index_chunk_box(p->tensor, p->chunk);
+        ot_box both;
+
+        if (ot_box_intersect(&chunk, &p->leaf->boxes[p->part], &both))
+            n_bytes += (uint64_t)ot__box_count(&both) * ot_dtype_size(p->tensor->dtype);
+    }
+    return n_bytes >= MUCH_BYTES;
 }
 
 ot_status ot__portions_read(const ot__index *index, const char *folder, const ot__portions *pieces,
                             ot_shards_verify_mode verify, ot__read_counts *counts)
 {
+    const bool by_two =
+        verify != OT_SHARDS_VERIFY_NONE && ot__parallel_max() > 1 && is_much(pieces);
     reading *r = ot__alloc_zero(1, sizeof *r);
     ot_status st = ot__made(r != NULL);
 
@@ -214,13 +301,7 @@ ot_status ot__portions_read(const ot__index *index, const char *folder, const ot
     r->i_file = -1;
     r->buffer = ot__alloc(WINDOW_BYTES);
     st = ot__made(r->buffer != NULL);
-    for (int i = 0; i < pieces->n && st == OT_OK; i++) {
-        if (pieces->items[i].chunk->file != r->i_file)
-            st = open_shard_file(r, pieces->items[i].chunk->file);
-        OT_THEN(st, read_portion(r, &pieces->items[i]));
-    }
-    OT_THEN(st, flush_window(r));
-    close_file(r);
+    OT_THEN(st, by_two ? read_by_two(r, pieces) : read_portions(r, pieces));
     ot__free(r->buffer);
     ot__free(r);
     return st;

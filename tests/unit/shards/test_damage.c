@@ -64,6 +64,65 @@ static void damaged_files_are_named(void **state)
     expect_damage(path, "a/otckpt.index.json: byte ", NULL);
 }
 
+// ---- large chunks, whose checksums are made while more is read ----
+
+enum { LARGE_COUNT = 3 << 20, N_LARGE = 2 }; // elements, tensors
+
+static ot_dict *make_large(float first)
+{
+    ot_dict *dict;
+
+    assert_int_equal(ot_dict_create(&dict), OT_OK);
+    for (int i = 0; i <= N_LARGE; i++) { // and a small one
+        const int64_t count = i < N_LARGE ? LARGE_COUNT : 3;
+        char name[16];
+        ot_tensor *tensor;
+
+        assert_int_equal(ot_tensor_create(OT_F32, &OT_SHAPE(count), &tensor), OT_OK);
+        for (int64_t k = 0; first > 0 && k < count; k++)
+            ((float *)ot_tensor_data(tensor))[k] = first + (float)k;
+        snprintf(name, sizeof name, "t%d", i);
+        assert_int_equal(ot_dict_take_tensor(dict, name, tensor), OT_OK);
+    }
+    return dict;
+}
+
+static void large_chunks_are_checked_too(void **state)
+{
+    ot_shards_item item = OT_SHARDS_ITEM_INIT, other = OT_SHARDS_ITEM_INIT;
+    const char *path = in_folder(state, "a");
+    char file[PATH_LENGTH_MAX];
+    const ot_tensor *a, *b;
+
+    item.name = other.name = "model";
+    item.dict = make_large(1);
+    other.dict = make_large(0);
+    assert_int_equal(ot_shards_save(NULL, path, &item, 1, NULL), OT_OK);
+    assert_int_equal(ot_shards_load(NULL, path, &other, 1, NULL), OT_OK);
+    for (int i = 0; i <= N_LARGE; i++) {
+        const char *name = ot_dict_name(item.dict, i);
+
+        assert_int_equal(ot_dict_get_tensor(item.dict, name, &a), OT_OK);
+        assert_int_equal(ot_dict_get_tensor(other.dict, name, &b), OT_OK);
+        assert_int_equal(
+            memcmp(ot_tensor_data_const(a), ot_tensor_data_const(b), ot_tensor_bytes(a)), 0);
+    }
+    snprintf(file, sizeof file, "%s/data-00000-00000.safetensors", path);
+    for (int i = 0; i <= N_LARGE; i++) { // the last byte of each
+        const long at = 4096 + 4L * LARGE_COUNT * OT_MIN(i + 1, N_LARGE) - 1 + (i == N_LARGE) * 12;
+        char message[64];
+
+        change_file(file, at, 1);
+        assert_int_equal(ot_shards_load(NULL, path, &other, 1, NULL), OT_ERR_FORMAT);
+        snprintf(message, sizeof message, "'model.t%d': chunk 0 has another checksum", i);
+        if (strstr(ot_error_message(), message) == NULL || strstr(ot_error_message(), file) == NULL)
+            fail_msg("%s", ot_error_message());
+        change_file(file, at, -1);
+    }
+    ot_dict_destroy(item.dict);
+    ot_dict_destroy(other.dict);
+}
+
 // ---- what is looked at before anything is read ----
 
 enum { TWO_COUNT = 64 };
@@ -148,6 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SHARDS_TEST(damaged_files_are_named),
+        SHARDS_TEST(large_chunks_are_checked_too),
         SHARDS_TEST(files_are_looked_at_before_anything_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
