@@ -54,20 +54,27 @@ typedef struct ot_shards_save_options {
  * @return OT_ERR_INVALID naming tensors that overlap or are incomplete, names that are there twice,
  * text that is not UTF-8; OT_ERR_MISMATCH when ranks differ in names, types, shapes or values;
  * OT_ERR_UNSUPPORTED for types that safetensors files do not have; OT_ERR_IO. What was written is
- * removed then, and what was there before is there still
+ * removed then, and what was there before is there still. Only where `latest` cannot be written
+ * does the new checkpoint stay: that comes after it. Older ones that cannot be removed are a
+ * warning
  */
 OT_API ot_status ot_shards_save(ot_comm *comm, const char *path, const ot_shards_item *items,
                                 int n_items, const ot_shards_save_options *options);
 
-/** A save that goes on while its caller works: the elements that this rank writes are copied, a
- * thread writes them, and later calls come to the end together. Of one job there is one save at a
- * time. */
+/** A save that goes on while its caller works: the elements that this rank writes are copied, and a
+ * thread does all that is done with files; later calls come to the end together. Of one job there
+ * is one save at a time. */
 typedef struct ot_shards_job ot_shards_job;
 
 OT_API ot_status ot_shards_job_create(ot_shards_job **out);
 /** Waits for the thread. A save that has not come to its end is given up: what rank 0 has of it is
  * removed when it destroys its job, which all ranks do. NULL is fine. */
 OT_API void ot_shards_job_destroy(ot_shards_job *job);
+/** Collective: take the memory that saves of these trees need, which else the first of them does
+ * while its caller waits. Nothing is saved. Waits for the job's save before, and returns its
+ * failure. */
+OT_API ot_status ot_shards_job_prepare(ot_shards_job *job, ot_comm *comm,
+                                       const ot_shards_item *items, int n_items);
 /**
  * Collective: begin a save, as ot_shards_save() does. What is borrowed is free when it returns; the
  * communicator and the job are needed until the end. Waits for the job's save before this one, and
@@ -77,7 +84,8 @@ OT_API ot_status ot_shards_job_start(ot_shards_job *job, ot_comm *comm, const ch
                                      const ot_shards_item *items, int n_items,
                                      const ot_shards_save_options *options);
 /** Collective: *done is 1 when all ranks have written, and the checkpoint is there, or the save has
- * failed; or when there is none under way. Does not wait for writing. */
+ * failed; or when there is none under way. Works on no files and waits for none; several calls lead
+ * to the end. */
 OT_API ot_status ot_shards_job_poll(ot_shards_job *job, int *done);
 /** Collective: wait for the end. */
 OT_API ot_status ot_shards_job_wait(ot_shards_job *job);

@@ -254,8 +254,11 @@ static void save_dealloc(PyObject *object)
 {
     save_object *self = (save_object *)object;
 
-    if (!core_comm_is_over(self->comm))
+    if (!core_comm_is_over(self->comm)) {
+        Py_BEGIN_ALLOW_THREADS // its thread may have something to say
         ot_shards_job_destroy(self->job);
+        Py_END_ALLOW_THREADS
+    }
     finish(self);
     core_free(object);
 }

@@ -112,7 +112,8 @@ typedef struct ot__staging {
     char *place; // where the files are written; NULL: there is none
     int fd;      // locked, so that it is not taken for what a killed process has left
 } ot__staging;
-ot_status ot__staging_open(ot__staging *staging, const char *path); // its parent is there
+// Its parent is there. Nobody finds it after a power cut before the parent is synchronised.
+ot_status ot__staging_open(ot__staging *staging, const char *path);
 // A directory that is there is replaced or, unless `replaces`, stays: OT_ERR_IO; an empty one never
 // matters. Durable when it is OT_OK. `held` gets the files of the old one; NULL: nobody does.
 ot_status ot__staging_publish(ot__staging *staging, bool replaces, ot__held_files *held);
@@ -129,6 +130,13 @@ bool ot__directory_remove(const char *path, ot__held_files *held);
 void ot__directory_list(const char *path, const ot__file_names *names, ot__buf *out);
 bool ot__directory_is_empty(const char *path);
 ot_status ot__directory_sync(const char *path); // as far as the file system can
+
+// What tests count, log and make fail of the calls by which a thread changes files (file_calls.h);
+// NULL: nothing. A thread that works for another takes over what the other has, which makes no such
+// calls meanwhile.
+typedef struct ot__file_watch ot__file_watch;
+ot__file_watch *ot__file_watch_get(void);
+void ot__file_watch_set(ot__file_watch *watch);
 
 // Two processes do not work at the same place (lock.c): who comes second gets OT_ERR_STATE saying
 // who is there. Advisory, also over NFS; the death of the process releases it. Where the file

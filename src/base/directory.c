@@ -221,7 +221,7 @@ static ot_status make_place(ot__staging *s)
     s->fd = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (s->fd >= 0)
         (void)flock(s->fd, LOCK_EX | LOCK_NB);
-    return ot__directory_sync(s->parent);
+    return OT_OK;
 }
 
 ot_status ot__staging_open(ot__staging *staging, const char *path)

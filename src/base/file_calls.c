@@ -12,24 +12,43 @@
 
 #include "base/file_calls.h"
 
-static _Thread_local struct {
+struct ot__file_watch {
     int64_t fault_at, n_calls;
     ot__file_call counted;
     ot__file_fault fault;
     bool has_come, has_filled_up, has_no_exchange;
     ot__file_log log;
     void *context;
-} watch = {.fault_at = -1};
+};
+static _Thread_local ot__file_watch own_watch = {.fault_at = -1};
+static _Thread_local ot__file_watch *other_watch; // of the thread that this one works for
+
+static ot__file_watch *watch(void)
+{
+    return other_watch != NULL ? other_watch : &own_watch;
+}
+
+ot__file_watch *ot__file_watch_get(void)
+{
+    ot__file_watch *w = watch();
+
+    return w->fault_at >= 0 || w->log != NULL || w->has_no_exchange ? w : NULL;
+}
+
+void ot__file_watch_set(ot__file_watch *w)
+{
+    other_watch = w;
+}
 
 int64_t ot__file_fault_at(ot__file_call call, int64_t n, ot__file_fault fault)
 {
-    const int64_t n_calls = watch.n_calls;
+    const int64_t n_calls = watch()->n_calls;
 
-    watch.fault_at = n;
-    watch.n_calls = 0;
-    watch.counted = call;
-    watch.fault = fault;
-    watch.has_come = watch.has_filled_up = false;
+    watch()->fault_at = n;
+    watch()->n_calls = 0;
+    watch()->counted = call;
+    watch()->fault = fault;
+    watch()->has_come = watch()->has_filled_up = false;
     return n_calls;
 }
 
@@ -40,19 +59,19 @@ int64_t ot__file_fault_after(int64_t n, ot__file_fault fault)
 
 void ot__file_log_to(ot__file_log log, void *context)
 {
-    watch.log = log;
-    watch.context = context;
+    watch()->log = log;
+    watch()->context = context;
 }
 
 void ot__file_no_exchange(bool none)
 {
-    watch.has_no_exchange = none;
+    watch()->has_no_exchange = none;
 }
 
 static void log_call(ot__file_event event)
 {
-    if (watch.log != NULL)
-        watch.log(watch.context, &event);
+    if (watch()->log != NULL)
+        watch()->log(watch()->context, &event);
 }
 
 static bool needs_space(ot__file_call call, int flags)
@@ -65,25 +84,25 @@ static bool needs_space(ot__file_call call, int flags)
 // taken, as by a disk that has a little left.
 static bool has_no_room(ot__file_call call, int flags, size_t *n_bytes)
 {
-    if (watch.fault == OT_FILE_FULL ? !needs_space(call, flags) : call != OT_FILE_CALL_WRITE)
+    if (watch()->fault == OT_FILE_FULL ? !needs_space(call, flags) : call != OT_FILE_CALL_WRITE)
         return false;
-    if (n_bytes != NULL && *n_bytes > 1 && !watch.has_filled_up) {
+    if (n_bytes != NULL && *n_bytes > 1 && !watch()->has_filled_up) {
         *n_bytes /= 2;
-        watch.has_filled_up = true;
+        watch()->has_filled_up = true;
         return false;
     }
-    errno = watch.fault == OT_FILE_FULL ? ENOSPC : EFBIG;
+    errno = watch()->fault == OT_FILE_FULL ? ENOSPC : EFBIG;
     return true;
 }
 
 static bool is_due(ot__file_call call)
 {
-    const bool is_counted = watch.counted == OT_FILE_CALL_ANY || watch.counted == call;
-    const bool is_now = is_counted && watch.n_calls++ == watch.fault_at;
+    const bool is_counted = watch()->counted == OT_FILE_CALL_ANY || watch()->counted == call;
+    const bool is_now = is_counted && watch()->n_calls++ == watch()->fault_at;
 
-    watch.has_come = watch.has_come || is_now;
-    return is_now ||
-           (watch.has_come && (watch.fault == OT_FILE_FULL || watch.fault == OT_FILE_TOO_LARGE));
+    watch()->has_come = watch()->has_come || is_now;
+    return is_now || (watch()->has_come &&
+                      (watch()->fault == OT_FILE_FULL || watch()->fault == OT_FILE_TOO_LARGE));
 }
 
 // True: behave as if the call had failed. Less of a write may be taken instead.
@@ -91,7 +110,7 @@ static bool has_fault(ot__file_call call, int flags, size_t *n_bytes)
 {
     if (!is_due(call))
         return false;
-    switch (watch.fault) {
+    switch (watch()->fault) {
     case OT_FILE_KILL:
         kill(getpid(), SIGKILL);
         return true;
@@ -236,7 +255,7 @@ int ot__call_exchange(const char *a, const char *b)
 {
     int result = -1;
 
-    if (watch.has_no_exchange)
+    if (watch()->has_no_exchange)
         errno = ENOSYS;
     else if (!has_fault(OT_FILE_CALL_EXCHANGE, 0, NULL))
         result = exchange_names(a, b);

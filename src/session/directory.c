@@ -109,6 +109,18 @@ ot_status ot__session_save_shards(ot_session *session, ot_status given,
     return st;
 }
 
+ot_status ot__session_prepare_job(ot_session *session, ot_shards_job *job)
+{
+    directory_items all = {0};
+    ot_status st;
+
+    OT_TRY(ot__session_enter(session));
+    st = items_to_save(session, OT_OK, NULL, true, &all);
+    OT_THEN(st, ot_shards_job_prepare(job, ot__session_comm(session), all.items, all.n));
+    items_deinit(&all);
+    return ot__session_leave(session, st);
+}
+
 ot_status ot_session_save_shards(ot_session *session, const char *path,
                                  const ot_shards_save_options *options)
 {

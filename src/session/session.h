@@ -246,6 +246,8 @@ ot_status ot__session_save_shards(ot_session *session, ot_status given,
                                   const char *path, const ot_shards_save_options *options);
 ot_status ot__session_load_shards(ot_session *session, ot_status given,
                                   const ot__state_owner *owner, const char *path);
+// Collective: the job has the memory that saves of the session take.
+ot_status ot__session_prepare_job(ot_session *session, ot_shards_job *job);
 
 // optimizer_model.c: what the session's optimizer keeps.
 typedef struct ot__optimizer_info {

@@ -151,20 +151,19 @@ static ot_status write_all(resharding *r)
 {
     const int n = r->saving.team.n;
     ot__buf *marks = ot__alloc_zero((size_t)n, sizeof *marks);
-    ot__buf *reports = ot__alloc_zero((size_t)n, sizeof *reports);
-    ot_status st = ot__made(marks != NULL && reports != NULL);
+    ot_status st = ot__made(marks != NULL);
 
+    r->saving.reports = ot__alloc_zero((size_t)n, sizeof *r->saving.reports);
+    OT_THEN(st, ot__made(r->saving.reports != NULL));
     OT_THEN(st, ot__saving_open(&r->saving));
+    OT_THEN(st, ot__saving_enter(&r->saving));
     OT_THEN(st, plan_all(r, marks));
     for (int rank = 0; rank < n && st == OT_OK; rank++)
-        st = write_rank(r, rank, &marks[rank], &reports[rank]);
-    OT_THEN(st, ot__saving_publish(&r->saving, reports));
-    for (int rank = 0; marks != NULL && reports != NULL && rank < n; rank++) {
+        st = write_rank(r, rank, &marks[rank], &r->saving.reports[rank]);
+    OT_THEN(st, ot__saving_publish(&r->saving));
+    for (int rank = 0; marks != NULL && rank < n; rank++)
         ot__buf_deinit(&marks[rank]);
-        ot__buf_deinit(&reports[rank]);
-    }
     ot__free(marks);
-    ot__free(reports);
     return st;
 }
 

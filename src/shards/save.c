@@ -127,7 +127,6 @@ static ot_status open_staging(ot__saving *s)
         !ot__directory_is_empty(s->path))
         return ot__error(OT_ERR_IO, "%s: is no checkpoint, and is not replaced", s->path);
     OT_TRY(ot__staging_open(&s->staging, s->path));
-    ot__staging_sweep(s->staging.parent);
     clock_gettime(CLOCK_REALTIME, &now);
     s->unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     ot__id_text(ot__id_fresh(), id);
@@ -157,7 +156,16 @@ ot_status ot__saving_open(ot__saving *s)
     OT_TRY(ot__team_spread(&s->team, st, &s->place));
     s->folder = s->place.data + OT_HEX_ID_LENGTH;
     memcpy(s->save_id, s->place.data, OT_HEX_ID_LENGTH);
-    return ot__team_agree(&s->team, await_directory(s->folder), "save", NULL, 0);
+    return OT_OK;
+}
+
+ot_status ot__saving_enter(ot__saving *s)
+{
+    if (s->team.rank > 0)
+        return await_directory(s->folder);
+    OT_TRY(ot__directory_sync(s->staging.parent));
+    ot__staging_sweep(s->staging.parent);
+    return OT_OK;
 }
 
 // ---- 3: who writes what ----
@@ -297,12 +305,21 @@ void ot__saving_deinit(ot__saving *s)
     }
     for (int r = 0; s->parts != NULL && r < s->team.n; r++)
         ot__buf_deinit(&s->parts[r]);
+    for (int r = 0; s->reports != NULL && r < s->team.n; r++)
+        ot__buf_deinit(&s->reports[r]);
+    ot__free(s->reports);
     ot__buf_deinit(&s->place);
     ot__free(s->parts);
     ot__free(s->records);
     ot__free(s->trees);
     ot__free(s->names);
     ot__free(s->path);
+}
+
+static ot_status enter_and_write(ot__saving *s)
+{
+    OT_TRY(ot__saving_enter(s));
+    return ot__saving_write(s);
 }
 
 ot_status ot_shards_save(ot_comm *comm, const char *path, const ot_shards_item *items, int n_items,
@@ -313,7 +330,9 @@ ot_status ot_shards_save(ot_comm *comm, const char *path, const ot_shards_item *
 
     OT_THEN(st, ot__saving_open(&s));
     OT_THEN(st, ot__saving_plan(&s));
-    OT_THEN(st, ot__saving_finish(&s, ot__saving_write(&s)));
+    OT_THEN(st, ot__saving_collect(&s, enter_and_write(&s)));
+    OT_THEN(st, ot__team_agree(&s.team, s.team.rank == 0 ? ot__saving_publish(&s) : OT_OK, "save",
+                               NULL, 0));
     ot__saving_deinit(&s);
     return st;
 }

@@ -40,15 +40,14 @@ typedef struct rank_report {
     const chunk_report *chunks;
 } rank_report;
 
-static ot_status add_index_files(const ot__saving *s, const ot__buf *reports, rank_report *ranks,
-                                 ot__index *index)
+static ot_status add_index_files(const ot__saving *s, rank_report *ranks, ot__index *index)
 {
     for (int r = 0; r < s->team.n; r++) {
         int64_t n_files;
 
-        memcpy(&n_files, reports[r].data, sizeof n_files);
+        memcpy(&n_files, s->reports[r].data, sizeof n_files);
         ranks[r].first_file = index->n_files;
-        ranks[r].files = (const ot__save_file *)(const void *)(reports[r].data + sizeof n_files);
+        ranks[r].files = (const ot__save_file *)(const void *)(s->reports[r].data + sizeof n_files);
         ranks[r].chunks = (const chunk_report *)(const void *)(ranks[r].files + n_files);
         for (int64_t i = 0; i < n_files; i++) {
             ot__index_file file = {.size = ranks[r].files[i].size,
@@ -162,8 +161,7 @@ static ot_status write_index_of(const ot__saving *s, ot__index *index)
     return st;
 }
 
-static ot_status make_index(const ot__saving *s, const ot__buf *reports, rank_report *ranks,
-                            ot__index *index)
+static ot_status make_index(const ot__saving *s, rank_report *ranks, ot__index *index)
 {
     index->save_id = s->save_id;
     index->writer = ot__arena_printf(index->arena, "onnxtrain/%d.%d.%d", OT_VERSION_MAJOR,
@@ -175,7 +173,7 @@ static ot_status make_index(const ot__saving *s, const ot__buf *reports, rank_re
     OT_TRY(ot__made(index->writer != NULL && index->items != NULL));
     for (int i = 0; i < s->n_items; i++)
         index->items[index->n_items++] = (ot__index_item){s->names[i], s->trees[i].data};
-    OT_TRY(add_index_files(s, reports, ranks, index));
+    OT_TRY(add_index_files(s, ranks, index));
     OT_TRY(add_index_tensors(s, ranks, index));
     return write_index_of(s, index);
 }
@@ -198,13 +196,13 @@ static ot_status name_latest(const ot__saving *s)
     return st;
 }
 
-ot_status ot__saving_publish(ot__saving *s, const ot__buf *reports)
+ot_status ot__saving_publish(ot__saving *s)
 {
     rank_report *ranks = ot__alloc_zero((size_t)s->team.n, sizeof *ranks);
     ot__index index = {.arena = ot__arena_create()};
     ot_status st = ot__made(ranks != NULL && index.arena != NULL);
 
-    OT_THEN(st, make_index(s, reports, ranks, &index));
+    OT_THEN(st, make_index(s, ranks, &index));
     ot__arena_destroy(index.arena);
     ot__free(ranks);
     OT_THEN(st, ot__staging_publish(&s->staging, s->options.replaces != 0, s->removed));
@@ -215,20 +213,14 @@ ot_status ot__saving_publish(ot__saving *s, const ot__buf *reports)
     return st;
 }
 
-ot_status ot__saving_finish(ot__saving *s, ot_status st)
+ot_status ot__saving_collect(ot__saving *s, ot_status st)
 {
     ot__buf own = {0};
-    ot__buf *reports = ot__alloc_zero((size_t)s->team.n, sizeof *reports);
 
-    OT_THEN(st, ot__made(reports != NULL));
+    s->reports = ot__alloc_zero((size_t)s->team.n, sizeof *s->reports);
+    OT_THEN(st, ot__made(s->reports != NULL));
     OT_THEN(st, ot__saving_report(s, &own));
-    st = ot__team_gather(&s->team, st, &own, reports);
-    if (st == OT_OK)
-        st = ot__team_agree(&s->team, s->team.rank == 0 ? ot__saving_publish(s, reports) : OT_OK,
-                            "save", NULL, 0);
-    for (int r = 0; reports != NULL && r < s->team.n; r++)
-        ot__buf_deinit(&reports[r]);
-    ot__free(reports);
+    st = ot__team_gather(&s->team, st, &own, s->reports);
     ot__buf_deinit(&own);
     return st;
 }

@@ -26,19 +26,24 @@ typedef struct ot__saving {
     ot__buf *parts;
     ot__save_record *records;
     int64_t n_records;
+    ot__buf *reports;        // and what they have written
     ot__held_files *removed; // gets files of older checkpoints; NULL: nobody does
 } ot__saving;
 
-// The steps, in their order; each is collective but the writing. After a failure there is nothing
-// but ot__saving_deinit(), which removes what was written.
+// The steps, in their order; those of files (enter, write, publish) are each rank's own, the others
+// are collective. After a failure there is nothing but ot__saving_deinit(), which removes what was
+// written.
 ot_status ot__saving_look(ot__saving *s, ot_comm *comm, const char *path,
                           const ot_shards_item *items, int n_items,
                           const ot_shards_save_options *options);
 ot_status ot__saving_open(ot__saving *s);
 ot_status ot__saving_plan(ot__saving *s);
+// The directory is there, and known to be: for rank 0, which has made it, on the disk.
+ot_status ot__saving_enter(ot__saving *s);
 ot_status ot__saving_write(ot__saving *s);
-// `st`: how the writing went here.
-ot_status ot__saving_finish(ot__saving *s, ot_status st);
+// `st`: how that went here. What all have written, for rank 0.
+ot_status ot__saving_collect(ot__saving *s, ot_status st);
+ot_status ot__saving_publish(ot__saving *s); // of rank 0: the index, and publishing
 void ot__saving_deinit(ot__saving *s);
 
 // What the steps are made of.
@@ -47,9 +52,7 @@ ot_status ot__saving_options(ot__saving *s, const ot_shards_save_options *option
 void ot__saving_list_part(int tensor, const ot_box *box, ot__buf *out);
 // Of s->parts: the plan, and for each rank a byte for each of its parts, 1: it writes that.
 ot_status ot__saving_plan_all(ot__saving *s, ot__buf *marks);
-// What this rank has written, for rank 0; of those of all ranks the index, and publishing.
-ot_status ot__saving_report(const ot__saving *s, ot__buf *out);
-ot_status ot__saving_publish(ot__saving *s, const ot__buf *reports);
+ot_status ot__saving_report(const ot__saving *s, ot__buf *out); // what this rank has written
 
 // Removes checkpoints beside `path` that are not kept any more (retain.c).
 void ot__shards_retain(const char *path, int n_kept, ot__held_files *removed);

@@ -67,11 +67,12 @@ typedef struct ot__loop {
     bool owes_best;    // the file of the best epoch could not be written
     bool has_old_best; // of a run that this one overwrites, which has none
     bool saves_directories;
-    char *directory_path;  // that was saved last, or is being saved
-    ot_shards_job *job;    // that saves it while the run goes on; NULL: the run waits
-    bool is_saving;        // the job does
-    ot_event saving_event; // of that, for its end
-    ot__lock lock;         // on the checkpoint folder
+    char *directory_path;         // that was saved last, or is being saved
+    bool has_updated, has_memory; // of a job: an update has been made; it has all that saves take
+    ot_shards_job *job;           // that saves it while the run goes on; NULL: the run waits
+    bool is_saving;               // the job does
+    ot_event saving_event;        // of that, for its end
+    ot__lock lock;                // on the checkpoint folder
     ot__journal journal;
 } ot__loop;
 

@@ -87,13 +87,24 @@ static ot_status end_save(ot__loop *l, ot_status st)
     return st;
 }
 
+// Memory of copies is taken when all of the state is there: after the first update, which takes its
+// own.
+static ot_status prepare_job(ot__loop *l)
+{
+    const bool is_due = l->job != NULL && l->has_updated && !l->has_memory;
+
+    l->has_updated = true;
+    l->has_memory = l->has_memory || is_due;
+    return is_due ? ot__session_prepare_job(l->session, l->job) : OT_OK;
+}
+
 ot_status ot__directory_poll(ot__loop *l)
 {
     ot_status st;
     int done;
 
     if (!l->is_saving)
-        return OT_OK;
+        return prepare_job(l);
     st = ot_shards_job_poll(l->job, &done);
     return st != OT_OK || done ? ot__save_endure(l, &l->saving_event, end_save(l, st)) : OT_OK;
 }

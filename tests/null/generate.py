@@ -38,6 +38,7 @@ OPTIONAL = {
     "ot_trainer_check_shards.report",
     "ot_dict_load_hdf5.key", "ot_dict_load_hdf5_apart.key",
     "ot_dict_take_shards.parts", "ot_shards_save.comm", "ot_shards_load.comm", "ot_shards_job_start.comm",
+    "ot_shards_job_prepare.comm",
     "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",
 }  # fmt: skip
 

@@ -3,6 +3,8 @@
 #ifndef TESTS_UNIT_SHARDS_SHARDS_FIXTURE_H
 #define TESTS_UNIT_SHARDS_SHARDS_FIXTURE_H
 
+#include <sched.h>
+
 #include "onnxtrain/shards.h"
 #include "shards/shards.h"
 #include "unit/base/temporary_folder.h"
@@ -242,6 +244,34 @@ static inline ot_status save_call(ot_comm *comm, const call *c)
     ot__alloc_fail_after(-1);
     ot_dict_destroy(items[0].dict);
     ot_dict_destroy(items[1].dict);
+    return st;
+}
+
+// As save_call(), by a job that is asked again and again until its end.
+static inline ot_status save_by_job_call(ot_comm *comm, const call *c)
+{
+    const int r = comm != NULL ? ot_comm_rank(comm) : 0;
+    const int n = comm != NULL ? ot_comm_world_size(comm) : 1;
+    ot_shards_item items[] = {OT_SHARDS_ITEM_INIT, OT_SHARDS_ITEM_INIT};
+    ot_shards_save_options options = c->options;
+    ot_shards_job *job;
+    ot_status st;
+    int done = 0;
+
+    RANK_MUST(ot_shards_job_create(&job));
+    items[0].name = "model";
+    items[0].dict = make_state(c->how, r, n, c->add, true);
+    items[1].name = "train";
+    items[1].dict = make_values(c->add);
+    options.step = c->add;
+    st = ot_shards_job_start(job, comm, c->path, items, 2, &options);
+    ot_dict_destroy(items[0].dict); // nothing of it is needed any more
+    ot_dict_destroy(items[1].dict);
+    while (st == OT_OK && !done) {
+        st = ot_shards_job_poll(job, &done);
+        sched_yield();
+    }
+    ot_shards_job_destroy(job);
     return st;
 }
 
