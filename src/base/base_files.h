@@ -115,7 +115,8 @@ typedef struct ot__staging {
 // Its parent is there. Nobody finds it after a power cut before the parent is synchronised.
 ot_status ot__staging_open(ot__staging *staging, const char *path);
 // A directory that is there is replaced or, unless `replaces`, stays: OT_ERR_IO; an empty one never
-// matters. Durable when it is OT_OK. `held` gets the files of the old one; NULL: nobody does.
+// matters. Durable when it is OT_OK; else what was there before is there. `held` gets the files of
+// the old one; NULL: nobody does.
 ot_status ot__staging_publish(ot__staging *staging, bool replaces, ot__held_files *held);
 void ot__staging_close(ot__staging *staging); // removes what was not published
 // Removes what processes that have been killed left in a directory: what was not published.

@@ -280,6 +280,28 @@ static bool has_content(const char *path)
     return lstat(path, &info) == 0 && !(S_ISDIR(info.st_mode) && ot__directory_is_empty(path));
 }
 
+// Where two names cannot be exchanged there is a moment in which neither is at the path; the old
+// one is found then by ot__staging_find_old(). *aside: its name since, else NULL.
+static ot_status take_place_of(ot__staging *s, char **aside)
+{
+    char *name = marked_name(s->parent, last_name(s->path), old_mark, ot__id_fresh());
+    ot_status st = ot__made(name != NULL);
+
+    *aside = NULL;
+    if (st == OT_OK && ot__call_exchange(s->place, s->path) != 0) {
+        *aside = name;
+        name = NULL;
+        if (ot__call_rename(s->path, *aside) != 0)
+            st = ot__error_errno(s->path, "cannot be replaced");
+        else if (ot__call_rename(s->place, s->path) != 0) {
+            st = ot__error_errno(s->path, "cannot be written");
+            (void)ot__call_rename(*aside, s->path);
+        }
+    }
+    ot__free(name);
+    return st;
+}
+
 static ot_status take_free_place(ot__staging *s)
 {
     if (ot__call_rename(s->place, s->path) == 0)
@@ -289,53 +311,55 @@ static ot_status take_free_place(ot__staging *s)
                : ot__error_errno(s->path, "cannot be written");
 }
 
-// Where two names cannot be exchanged there is a moment in which neither is at the path; the old
-// one is found then by ot__staging_find_old(). *old: where it is afterwards.
-static ot_status take_place_of(ot__staging *s, char **old)
+// Names as they were before. Until that is on the disk, both directories stay: a power cut may
+// leave either at the path.
+static void take_back(ot__staging *s, bool replaced, const char *aside)
 {
-    char *aside = marked_name(s->parent, last_name(s->path), old_mark, ot__id_fresh());
-    ot_status st = OT_OK;
+    char said[OT_MESSAGE_MAX];
+    bool is_back;
 
-    *old = ot__strdup(s->place);
-    st = ot__made(aside != NULL && *old != NULL);
-    if (st == OT_OK && ot__call_exchange(s->place, s->path) != 0) {
-        ot__free(*old);
-        *old = aside;
-        aside = NULL;
-        if (ot__call_rename(s->path, *old) != 0)
-            st = ot__error_errno(s->path, "cannot be replaced");
-        else if (ot__call_rename(s->place, s->path) != 0) {
-            st = ot__error_errno(s->path, "cannot be written");
-            (void)ot__call_rename(*old, s->path);
-        }
+    snprintf(said, sizeof said, "%s", ot_error_message());
+    if (replaced && aside == NULL)
+        is_back = ot__call_exchange(s->place, s->path) == 0;
+    else
+        is_back = ot__call_rename(s->path, s->place) == 0 &&
+                  (aside == NULL || ot__call_rename(aside, s->path) == 0);
+    if (!is_back || ot__directory_sync(s->parent) != OT_OK) {
+        ot__free(s->place);
+        s->place = NULL;
     }
-    ot__free(aside);
-    return st;
+    (void)ot__error(OT_OK, "%s", said);
+}
+
+static void remove_replaced(const char *old, ot__held_files *held)
+{
+    if (!remove_with_files(old, held))
+        ot__log(OT_LOG_WARNING, "%s: the old directory, replaced by now, cannot be removed: %s",
+                old, strerror(errno));
 }
 
 ot_status ot__staging_publish(ot__staging *staging, bool replaces, ot__held_files *held)
 {
-    char *old = NULL;
+    const bool replaced = has_content(staging->path);
+    char *aside = NULL;
     ot_status st = ot__directory_sync(staging->place);
 
-    if (st == OT_OK && !has_content(staging->path))
-        st = take_free_place(staging);
-    else if (st == OT_OK && !replaces)
+    if (st == OT_OK && replaced && !replaces)
         st = ot__error(OT_ERR_IO, "%s: exists already, and is not replaced", staging->path);
-    else
-        OT_THEN(st, take_place_of(staging, &old));
-    if (st != OT_OK) {
-        ot__free(old);
-        return st;
-    }
-    ot__free(staging->place);
-    staging->place = NULL;
-    st = ot__directory_sync(staging->parent);
-    if (st == OT_OK && old != NULL && !remove_with_files(old, held))
-        ot__log(OT_LOG_WARNING, "%s: the old directory, replaced by now, cannot be removed: %s",
-                old, strerror(errno));
     if (st == OT_OK)
+        st = replaced ? take_place_of(staging, &aside) : take_free_place(staging);
+    if (st == OT_OK) {
+        st = ot__directory_sync(staging->parent);
+        if (st != OT_OK)
+            take_back(staging, replaced, aside);
+    }
+    if (st == OT_OK && replaced)
+        remove_replaced(aside != NULL ? aside : staging->place, held);
+    if (st == OT_OK) {
         sweep_marked(staging->parent, last_name(staging->path), old_mark);
-    ot__free(old);
+        ot__free(staging->place);
+        staging->place = NULL;
+    }
+    ot__free(aside);
     return st;
 }

@@ -26,6 +26,19 @@ static void save(const char *path, int n_ranks, int64_t add)
     run_ranks(n_ranks, save_rank, &c);
 }
 
+static void save_step(void **state, int n_ranks, int64_t step)
+{
+    char name[32];
+    call c = CALL_INIT;
+
+    snprintf(name, sizeof name, "step-%d", (int)step);
+    c.path = in_folder(state, name);
+    c.how = SPREAD_ROWS;
+    c.add = step;
+    c.options.replaces = c.options.sets_latest = c.options.n_kept = 1;
+    run_ranks(n_ranks, save_rank, &c);
+}
+
 // Which of two saves is there, whole.
 static int64_t step_at(const char *path)
 {
@@ -44,71 +57,121 @@ static int64_t step_at(const char *path)
 
 // ---- faults of files on one rank ----
 
+enum { FAULT_RANKS = 2 };
+
 typedef struct fault {
     call call;
+    ot_status (*save)(ot_comm *comm, const call *c);
     int rank;
     int64_t n;
     ot__file_fault kind;
-    int n_failed;
-    int64_t n_calls; // of that rank
+    ot_status statuses[FAULT_RANKS];
+    char messages[FAULT_RANKS][OT_MESSAGE_MAX];
+    int64_t n_calls; // of the rank that has the fault
 } fault;
 
 static void save_with_fault(ot_comm *comm, void *context)
 {
     fault *f = context;
-    const bool is_it = ot_comm_rank(comm) == f->rank;
-    ot_status st;
+    const int r = ot_comm_rank(comm);
 
-    if (is_it)
+    if (r == f->rank)
         ot__file_fault_after(f->n, f->kind);
-    st = save_call(comm, &f->call);
-    if (is_it) {
+    f->statuses[r] = f->save(comm, &f->call);
+    snprintf(f->messages[r], OT_MESSAGE_MAX, "%s", ot_error_message());
+    if (r == f->rank)
         f->n_calls = ot__file_fault_after(-1, OT_FILE_FAIL);
-        f->n_failed = st != OT_OK;
-    }
-    RANK_CHECK(st == OT_OK || st == OT_ERR_IO, "%s: %s", ot_status_name(st), ot_error_message());
-    if (st != OT_OK) {
-        char named[32];
-
-        snprintf(named, sizeof named, "rank %d: ", f->rank);
-        RANK_CHECK(strstr(ot_error_message(), named) == ot_error_message(), "%s",
-                   ot_error_message());
-    }
 }
 
-// Nothing is left of what failed, what was there is there, and the next save works.
+// All ranks hear the same, which names the rank that it is of.
+static void expect_alike(const fault *f)
+{
+    char named[32];
+
+    assert_int_equal(f->statuses[0], f->statuses[1]);
+    if (f->statuses[0] == OT_OK)
+        return;
+    assert_int_equal(f->statuses[0], OT_ERR_IO);
+    assert_string_equal(f->messages[0], f->messages[1]);
+    snprintf(named, sizeof named, "rank %d: ", f->rank);
+    if (strstr(f->messages[0], named) != f->messages[0])
+        fail_msg("%s", f->messages[0]);
+}
+
+// How many of all calls of a rank make a save fail. Nothing is left of what failed, what was there
+// is there, and the next save works.
+static int fail_every_call(void **state, fault *f)
+{
+    int n_failures = 0;
+
+    f->n_calls = INT64_MAX;
+    for (f->n = 0; f->n_calls >= f->n; f->n++) { // until the fault does not come any more
+        f->call.path = in_folder(state, "a");
+        f->call.options.replaces = 1;
+        f->call.add = 2;
+        run_ranks(FAULT_RANKS, save_with_fault, f);
+        expect_alike(f);
+        n_failures += f->statuses[0] != OT_OK;
+        assert_int_equal(step_at(in_folder(state, "a")), f->statuses[0] == OT_OK ? 2 : 1);
+        // A save that succeeds leaves what it replaces where that cannot be removed.
+        assert_in_range(count_entries(*state), 1, f->statuses[0] == OT_OK ? 2 : 1);
+        save(in_folder(state, "a"), 1, 1);
+        assert_int_equal(count_entries(*state), 1);
+    }
+    return n_failures;
+}
+
+static void fail_everywhere(void **state, ot_status (*save_by)(ot_comm *comm, const call *c),
+                            size_t n_kinds)
+{
+    static const struct {
+        ot__file_fault kind;
+        int n_least[FAULT_RANKS]; // failures, as many as there are calls that matter
+    } kinds[] = {{OT_FILE_FAIL, {12, 4}},
+                 {OT_FILE_FULL, {8, 3}},
+                 {OT_FILE_TOO_LARGE, {6, 2}},
+                 {OT_FILE_SHORT, {0, 0}}};
+
+    save(in_folder(state, "a"), 2, 1);
+    for (size_t k = 0; k < OT_MIN(n_kinds, OT_COUNT(kinds)); k++)
+        for (int rank = 0; rank < FAULT_RANKS; rank++) {
+            fault f = {.call = CALL_INIT, .save = save_by, .rank = rank, .kind = kinds[k].kind};
+            const int n = fail_every_call(state, &f);
+
+            if (kinds[k].kind == OT_FILE_SHORT)
+                assert_int_equal(n, 0);
+            else
+                assert_true(n >= kinds[k].n_least[rank]);
+        }
+}
+
 static void a_failing_call_on_one_rank_fails_on_all(void **state)
 {
-    static const ot__file_fault kinds[] = {OT_FILE_FAIL, OT_FILE_FULL, OT_FILE_TOO_LARGE,
-                                           OT_FILE_SHORT};
-    char path[PATH_LENGTH_MAX];
+    fail_everywhere(state, save_call, SIZE_MAX);
+}
 
-    snprintf(path, sizeof path, "%s/a", (const char *)*state);
-    save(path, 2, 1);
-    for (size_t k = 0; k < OT_COUNT(kinds); k++)
-        for (int rank = 0; rank < 2; rank++) {
-            fault f = {.call = CALL_INIT, .rank = rank, .kind = kinds[k], .n_calls = INT64_MAX};
-            int n_failures = 0;
+static void a_failing_call_of_a_job_fails_on_all(void **state)
+{
+    fail_everywhere(state, save_by_job_call, 1); // its calls are the same
+}
 
-            for (; f.n_calls >= f.n; f.n++) { // until the fault does not come any more
-                f.call.path = path;
-                f.call.options.replaces = 1;
-                f.call.add = 2;
-                run_ranks(2, save_with_fault, &f);
-                n_failures += f.n_failed;
-                if (f.n_failed)
-                    assert_in_range(step_at(path), 1, 2);
-                else
-                    assert_int_equal(step_at(path), 2);
-                assert_in_range(count_entries(*state), 1, 2); // one that is replaced may be left
-                save(path, 1, 1);
-                assert_int_equal(count_entries(*state), 1);
-            }
-            if (kinds[k] == OT_FILE_FAIL || kinds[k] == OT_FILE_FULL)
-                assert_true(n_failures > 2);
-            if (kinds[k] == OT_FILE_SHORT)
-                assert_int_equal(n_failures, 0);
-        }
+// The file comes last: the new one is there by then, and older ones are not removed.
+static void a_file_latest_that_cannot_be_written_is_an_error(void **state)
+{
+    call c = CALL_INIT;
+
+    save_step(state, 2, 1);
+    assert_int_equal(unlink(in_folder(state, "latest")), 0);
+    assert_int_equal(mkdir(in_folder(state, "latest"), 0777), 0);
+    c.path = in_folder(state, "step-2");
+    c.add = 2;
+    c.options.sets_latest = c.options.n_kept = 1;
+    c.status = OT_ERR_IO;
+    c.message = "latest: is a directory";
+    run_ranks(2, save_rank, &c);
+    assert_int_equal(step_at(in_folder(state, "step-1")), 1);
+    assert_int_equal(step_at(in_folder(state, "step-2")), 2);
+    assert_int_equal(count_entries(*state), 3);
 }
 
 // ---- kills ----
@@ -118,6 +181,7 @@ typedef struct killing {
     int rank, n_ranks;
     int64_t n;
     bool has_no_exchange;
+    ot_status (*save)(ot_comm *comm, const call *c);
 } killing;
 
 static void save_and_be_killed(ot_comm *comm, void *context)
@@ -127,7 +191,7 @@ static void save_and_be_killed(ot_comm *comm, void *context)
     ot__file_no_exchange(k->has_no_exchange);
     if (ot_comm_rank(comm) == k->rank)
         ot__file_fault_after(k->n, OT_FILE_KILL);
-    RANK_MUST(save_call(comm, &k->call));
+    RANK_MUST(k->save(comm, &k->call));
     ot__file_fault_after(-1, OT_FILE_FAIL);
     ot__file_no_exchange(false);
 }
@@ -149,8 +213,11 @@ static void kill_at_every_call(void **state, bool has_older, bool has_no_exchang
     skip_under_an_emulator();
     snprintf(path, sizeof path, "%s/a", (const char *)*state);
     for (int rank = 0; rank < RANKS; rank++) {
-        killing k = {
-            .call = CALL_INIT, .rank = rank, .n_ranks = RANKS, .has_no_exchange = has_no_exchange};
+        killing k = {.call = CALL_INIT,
+                     .rank = rank,
+                     .n_ranks = RANKS,
+                     .has_no_exchange = has_no_exchange,
+                     .save = save_call};
         int result = -1;
 
         k.call.path = path;
@@ -193,6 +260,47 @@ static void a_kill_leaves_the_older_or_the_new_one(void **state)
 static void a_kill_between_two_renames_loses_nothing(void **state)
 {
     kill_at_every_call(state, true, true);
+}
+
+// ---- kills of a training, whose saves stand in a row ----
+
+// The folder is read by its file `latest`: the step before, or the one that was being saved.
+static void kill_in_a_row(void **state, ot_status (*save_by)(ot_comm *comm, const call *c))
+{
+    enum { RANKS = 2 };
+
+    skip_under_an_emulator();
+    for (int rank = 0; rank < RANKS; rank++) {
+        killing k = {.call = CALL_INIT, .rank = rank, .n_ranks = RANKS, .save = save_by};
+        int result = -1;
+
+        k.call.how = SPREAD_COLUMNS;
+        k.call.add = 2;
+        k.call.options.replaces = k.call.options.sets_latest = k.call.options.n_kept = 1;
+        for (; result != 0; k.n++) {
+            save_step(state, 1, 1);
+            k.call.path = in_folder(state, "step-2");
+            result = in_child(save_in_child, &k);
+            assert_true(result == 0 || result == -1);
+            assert_in_range(step_at(*state), result == 0 ? 2 : 1, 2);
+            save_step(state, 1, 3); // what was killed is in nobody's way, and leaves nothing
+            assert_int_equal(step_at(*state), 3);
+            assert_int_equal(count_entries(*state), 2); // with `latest`
+            remove_below(in_folder(state, "step-3"));
+            unlink(in_folder(state, "latest"));
+        }
+        assert_true(k.n > (rank == 0 ? 25 : 3));
+    }
+}
+
+static void a_kill_in_a_row_of_saves_leaves_the_last_or_the_one_before(void **state)
+{
+    kill_in_a_row(state, save_call);
+}
+
+static void a_kill_of_a_job_leaves_the_last_or_the_one_before(void **state)
+{
+    kill_in_a_row(state, save_by_job_call);
 }
 
 // ---- memory ----
@@ -241,9 +349,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SHARDS_TEST(a_failing_call_on_one_rank_fails_on_all),
+        SHARDS_TEST(a_failing_call_of_a_job_fails_on_all),
+        SHARDS_TEST(a_file_latest_that_cannot_be_written_is_an_error),
         SHARDS_TEST(a_kill_leaves_nothing_where_there_was_nothing),
         SHARDS_TEST(a_kill_leaves_the_older_or_the_new_one),
         SHARDS_TEST(a_kill_between_two_renames_loses_nothing),
+        SHARDS_TEST(a_kill_in_a_row_of_saves_leaves_the_last_or_the_one_before),
+        SHARDS_TEST(a_kill_of_a_job_leaves_the_last_or_the_one_before),
         SHARDS_TEST(every_allocation_may_fail_on_every_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
