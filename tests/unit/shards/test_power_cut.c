@@ -162,24 +162,27 @@ static void record_event(void *context, const ot__file_event *event)
     pthread_mutex_unlock(&world.mutex);
 }
 
+// How saves are made.
+typedef struct way {
+    call call;
+    ot_status (*save)(ot_comm *comm, const call *c);
+    bool is_in_a_row; // step after step, `latest` and no other is kept; else one place is replaced
+    bool has_no_exchange;
+} way;
+
 static void record_rank(ot_comm *comm, void *context)
 {
-    const call *c = context;
+    const way *w = context;
     int rank = ot_comm_rank(comm);
 
-    ot__file_no_exchange(c->options.n_kept < 0);
+    ot__file_no_exchange(w->has_no_exchange);
     ot__file_log_to(record_event, &rank);
-    {
-        call own = *c;
-
-        own.options.n_kept = 0;
-        check_status(c, save_call(comm, &own));
-    }
+    check_status(&w->call, w->save(comm, &w->call));
     ot__file_log_to(NULL, NULL);
     ot__file_no_exchange(false);
 }
 
-static void run_recorded(int n, call *c)
+static void run_recorded(int n, way *w)
 {
     static rank_thread ranks[CUT_RANKS];
     ot_transport wrapped[CUT_RANKS];
@@ -196,7 +199,7 @@ static void run_recorded(int n, call *c)
         wrapped[i].message = message_with_clock;
         wrapped[i].destroy = destroy_with_clock;
         ranks[i] = (rank_thread){
-            .transport = wrapped[i], .timeout = rank_timeout, .work = record_rank, .context = c};
+            .transport = wrapped[i], .timeout = rank_timeout, .work = record_rank, .context = w};
         assert_int_equal(pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]), 0);
     }
     for (int i = 0; i < n; i++)
@@ -441,7 +444,7 @@ static void expect_one(const char *path, bool has_older)
     expect_no_finding();
 }
 
-static void make_cut(const clocks *cut, const char *to, bool has_older)
+static void make_cut(const clocks *cut, const char *to, const char *name, bool has_older)
 {
     make_disk(cut);
     for (int k = 0; k < 8; k++) {
@@ -450,14 +453,14 @@ static void make_cut(const clocks *cut, const char *to, bool has_older)
 
         remove_below(to);
         write_node(&disk.nodes[0], to, what, true);
-        snprintf(path, sizeof path, "%.400s/a", to);
+        snprintf(path, sizeof path, "%.400s%s", to, name);
         expect_one(path, has_older);
     }
     forget_disk();
 }
 
 // All cuts from `first` on.
-static int make_cuts(const clocks *first, const char *to, bool has_older)
+static int make_cuts(const clocks *first, const char *to, const char *name, bool has_older)
 {
     const clocks last = {{world.clock[0].n[0], world.clock[1].n[1], world.clock[2].n[2]}};
     clocks cut;
@@ -467,35 +470,38 @@ static int make_cuts(const clocks *first, const char *to, bool has_older)
         for (cut.n[1] = first->n[1]; cut.n[1] <= last.n[1]; cut.n[1]++)
             for (cut.n[2] = first->n[2]; cut.n[2] <= last.n[2]; cut.n[2]++)
                 if (could_have_been(&cut)) {
-                    make_cut(&cut, to, has_older);
+                    make_cut(&cut, to, name, has_older);
                     n++;
                 }
     return n;
 }
 
-static void cut_everywhere(void **state, int n_ranks, bool has_older, bool can_exchange)
+static void cut_everywhere(void **state, int n_ranks, bool has_older, way w)
 {
     char root[PATH_LENGTH_MAX], path[PATH_LENGTH_MAX], to[PATH_LENGTH_MAX];
     clocks first = {{0}};
-    call c = CALL_INIT;
 
     snprintf(root, sizeof root, "%s/disk", (const char *)*state);
-    snprintf(path, sizeof path, "%.400s/a", root);
     snprintf(to, sizeof to, "%s/copy", (const char *)*state);
     disk.root = root;
     memset(world.clock, 0, sizeof world.clock);
     world.n_events = 0;
     assert_int_equal(mkdir(root, 0777), 0);
-    c.path = path;
-    c.options.replaces = 1;
-    c.options.n_kept = can_exchange ? 0 : -1; // see record_rank()
-    for (c.add = has_older ? 1 : 2; c.add <= 2; c.add++) {
+    w.call.path = path;
+    w.call.options = (ot_shards_save_options)OT_SHARDS_SAVE_OPTIONS_INIT;
+    w.call.options.replaces = 1;
+    w.call.options.sets_latest = w.call.options.n_kept = w.is_in_a_row;
+    w.save = w.save != NULL ? w.save : save_call;
+    for (w.call.add = has_older ? 1 : 2; w.call.add <= 2; w.call.add++) {
         for (int r = 0; r < CUT_RANKS; r++)
             first.n[r] = world.clock[r].n[r];
-        c.how = c.add == 1 ? SPREAD_REPLICATED : SPREAD_ROWS;
-        run_recorded(n_ranks, &c);
+        snprintf(path, sizeof path, w.is_in_a_row ? "%.400s/step-%d" : "%.400s/a", root,
+                 (int)w.call.add);
+        w.call.how = w.call.add == 1 ? SPREAD_REPLICATED : SPREAD_ROWS;
+        run_recorded(n_ranks, &w);
     }
-    assert_true(make_cuts(&first, to, has_older) > 30);
+    // Of saves in a row the folder is read, by its file `latest`.
+    assert_true(make_cuts(&first, to, w.is_in_a_row ? "" : "/a", has_older) > 30);
     for (int i = 0; i < world.n_events; i++) {
         free((void *)(uintptr_t)world.events[i].event.path);
         free((void *)(uintptr_t)world.events[i].event.to);
@@ -505,22 +511,29 @@ static void cut_everywhere(void **state, int n_ranks, bool has_older, bool can_e
 
 static void the_older_or_the_new_one_is_there(void **state)
 {
-    cut_everywhere(state, 2, true, true);
+    cut_everywhere(state, 2, true, (way){.call = CALL_INIT});
 }
 
 static void a_new_one_is_there_whole_or_not_at_all(void **state)
 {
-    cut_everywhere(state, 2, false, true);
+    cut_everywhere(state, 2, false, (way){.call = CALL_INIT});
 }
 
 static void two_renames_lose_nothing(void **state)
 {
-    cut_everywhere(state, 2, true, false);
+    cut_everywhere(state, 2, true, (way){.call = CALL_INIT, .has_no_exchange = true});
 }
 
 static void three_ranks_lose_nothing(void **state)
 {
-    cut_everywhere(state, 3, true, true);
+    cut_everywhere(state, 3, true, (way){.call = CALL_INIT});
+}
+
+// The calls of a save that nobody waits for are those of one that is waited for, in their order.
+static void jobs_in_a_row_lose_nothing(void **state)
+{
+    cut_everywhere(state, 2, true,
+                   (way){.call = CALL_INIT, .save = save_by_job_call, .is_in_a_row = true});
 }
 
 int main(void)
@@ -530,6 +543,7 @@ int main(void)
         SHARDS_TEST(a_new_one_is_there_whole_or_not_at_all),
         SHARDS_TEST(two_renames_lose_nothing),
         SHARDS_TEST(three_ranks_lose_nothing),
+        SHARDS_TEST(jobs_in_a_row_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
