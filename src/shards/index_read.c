@@ -24,7 +24,8 @@ typedef struct member {
     size_t offset; // of what it is read into
 } member;
 
-// Members in any order, each once. What a later writer may add begins with "x-".
+// Members in any order, each once. Others may add some that begin with "x-", and later minor
+// versions any behind the version.
 static ot_status read_object(index_in *in, const member *members, void *to)
 {
     unsigned seen = 0;
@@ -37,12 +38,12 @@ static ot_status read_object(index_in *in, const member *members, void *to)
         OT_TRY(ot__json_scan_next(&in->scan, &name, &has_more));
         if (!has_more)
             break;
-        if (ot__starts_with(name, "x-")) {
+        for (i = 0; members[i].name != NULL && strcmp(members[i].name, name) != 0; i++)
+            continue;
+        if (members[i].name == NULL && (in->index->is_later || ot__starts_with(name, "x-"))) {
             OT_TRY(ot__json_scan_skip(&in->scan));
             continue;
         }
-        for (i = 0; members[i].name != NULL && strcmp(members[i].name, name) != 0; i++)
-            continue;
         if (members[i].name == NULL)
             return ot__json_scan_error(&in->scan, "unknown member '%s'", name);
         if ((seen >> i & 1) != 0)
@@ -67,9 +68,26 @@ static ot_status keep_string(index_in *in, void *to)
     return ot__made(*out != NULL);
 }
 
-static ot_status read_number53(index_in *in, void *to)
+// A number, or its digits as text, which hold more than numbers of JavaScript.
+static ot_status read_count(index_in *in, uint64_t number_max, uint64_t text_max, uint64_t *out)
 {
-    return ot__json_scan_count(&in->scan, INDEX_NUMBER_MAX, to);
+    const char *text;
+    int64_t value;
+
+    if (ot__json_scan_kind(&in->scan) != '"')
+        return ot__json_scan_count(&in->scan, number_max, out);
+    OT_TRY(ot__json_scan_string(&in->scan, &text));
+    if (strspn(text, "0123456789") != strlen(text) || (text[0] == '0' && text[1] != '\0') ||
+        !ot__parse_int(text, &value) || (uint64_t)value > text_max)
+        return ot__json_scan_error(&in->scan, "'%s', expected a whole number from 0 to %" PRIu64,
+                                   text, text_max);
+    *out = (uint64_t)value;
+    return OT_OK;
+}
+
+static ot_status read_large_count(index_in *in, void *to)
+{
+    return read_count(in, INDEX_NUMBER_MAX, INT64_MAX, to);
 }
 
 static ot_status read_hex32(index_in *in, void *to)
@@ -101,7 +119,7 @@ static ot_status read_dims(index_in *in, int64_t *out, int max, int *n)
             return OT_OK;
         if (*n == max)
             return ot__json_scan_error(&in->scan, "more than %d axes", max);
-        OT_TRY(ot__json_scan_count(&in->scan, INDEX_DIM_MAX, &size));
+        OT_TRY(read_count(in, INDEX_DIM_MAX, INDEX_DIM_MAX, &size));
         out[(*n)++] = (int64_t)size;
     }
 }
@@ -110,12 +128,12 @@ static ot_status read_dims(index_in *in, int64_t *out, int max, int *n)
 
 static const member file_members[] = {
     {"name", keep_string, offsetof(ot__index_file, name)},
-    {"size", read_number53, offsetof(ot__index_file, size)},
-    {"data_start", read_number53, offsetof(ot__index_file, data_start)},
+    {"size", read_large_count, offsetof(ot__index_file, size)},
+    {"data_start", read_large_count, offsetof(ot__index_file, data_start)},
     {"crc32c", read_hex32, offsetof(ot__index_file, crc)},
     {0}};
 static const member part_members[] = {{"name", keep_string, offsetof(ot__index_part, name)},
-                                      {"size", read_number53, offsetof(ot__index_part, size)},
+                                      {"size", read_large_count, offsetof(ot__index_part, size)},
                                       {"crc32c", read_hex32, offsetof(ot__index_part, crc)},
                                       {0}};
 
@@ -215,7 +233,7 @@ typedef struct chunk_in {
 
 static ot_status read_chunk_file(index_in *in, void *to)
 {
-    return ot__json_scan_count(&in->scan, OT_INDEX_FILES_MAX, &((chunk_in *)to)->file);
+    return read_count(in, OT_INDEX_FILES_MAX, OT_INDEX_FILES_MAX, &((chunk_in *)to)->file);
 }
 
 static ot_status read_chunk_offsets(index_in *in, void *to)
@@ -232,8 +250,8 @@ static ot_status read_chunk_sizes(index_in *in, void *to)
 static const member chunk_members[] = {{"f", read_chunk_file, 0},
                                        {"o", read_chunk_offsets, 0},
                                        {"s", read_chunk_sizes, 0},
-                                       {"b", read_number53, offsetof(chunk_in, chunk.begin)},
-                                       {"n", read_number53, offsetof(chunk_in, n_bytes)},
+                                       {"b", read_large_count, offsetof(chunk_in, chunk.begin)},
+                                       {"n", read_large_count, offsetof(chunk_in, n_bytes)},
                                        {"c", read_hex32, offsetof(chunk_in, chunk.crc)},
                                        {0}};
 
@@ -358,11 +376,12 @@ static ot_status read_version(index_in *in, void *to)
 
     (void)to;
     OT_TRY(read_dims(in, version, 2, &n));
-    if (n != 2 || version[0] != OT_INDEX_VERSION || version[1] != 0)
+    if (n != 2 || version[0] != OT_INDEX_VERSION)
         return ot__json_scan_error(
             &in->scan,
-            "version %" PRId64 ".%" PRId64 ", expected %d.0: a later onnxtrain has written it",
+            "version %" PRId64 ".%" PRId64 ", expected %d.x: another onnxtrain has written it",
             n > 0 ? version[0] : 0, n > 1 ? version[1] : 0, OT_INDEX_VERSION);
+    in->index->is_later = version[1] > 0;
     return OT_OK;
 }
 
@@ -393,7 +412,7 @@ static ot_status read_world_size(index_in *in, void *to)
 {
     uint64_t size;
 
-    OT_TRY(ot__json_scan_count(&in->scan, INT32_MAX, &size));
+    OT_TRY(read_count(in, INT32_MAX, INT32_MAX, &size));
     *(int *)to = (int)size;
     return OT_OK;
 }
@@ -404,7 +423,7 @@ static const member index_members[] = {
     {"save_id", read_save_id, offsetof(ot__index, save_id)},
     {"created_ns", read_created, offsetof(ot__index, unix_ns)},
     {"writer", keep_string, offsetof(ot__index, writer)},
-    {"step", read_number53, offsetof(ot__index, step)},
+    {"step", read_large_count, offsetof(ot__index, step)},
     {"world_size", read_world_size, offsetof(ot__index, world_size)},
     {"files", read_index_files, 0},
     {"parts", read_index_parts, 0},

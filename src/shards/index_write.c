@@ -20,6 +20,16 @@ static void write_number_text(ot__buf *out, const char *name, uint64_t value)
     ot__json_string(out, name, text); // more than JavaScript's numbers hold
 }
 
+static void write_count(ot__buf *out, const char *name, uint64_t value)
+{
+    enum { NUMBER_BITS = 53 };
+
+    if (value >> NUMBER_BITS == 0)
+        ot__json_int(out, name, (int64_t)value);
+    else
+        write_number_text(out, name, value);
+}
+
 static void write_int64s(ot__buf *out, const char *name, const int64_t *values, int n)
 {
     ot__json_open(out, name, '[');
@@ -36,8 +46,8 @@ static void write_index_chunk(ot__buf *out, const ot__index_tensor *t, const ot_
     ot__json_int(out, "f", c->file);
     write_int64s(out, "o", c->box, ndim);
     write_int64s(out, "s", c->box + ndim, ndim);
-    ot__json_int(out, "b", (int64_t)c->begin);
-    ot__json_int(out, "n", (int64_t)ot__index_chunk_bytes(t, c));
+    write_count(out, "b", c->begin);
+    write_count(out, "n", ot__index_chunk_bytes(t, c));
     write_hex32(out, "c", c->crc);
     ot__json_close(out, '}');
 }
@@ -92,8 +102,8 @@ static void write_index_files(const ot__index *index, ot__buf *out)
         ot__buf_text(out, i > 0 ? ",\n" : "\n");
         ot__json_open(out, NULL, '{');
         ot__json_string(out, "name", f->name);
-        ot__json_int(out, "size", (int64_t)f->size);
-        ot__json_int(out, "data_start", (int64_t)f->data_start);
+        write_count(out, "size", f->size);
+        write_count(out, "data_start", f->data_start);
         write_hex32(out, "crc32c", f->crc);
         ot__json_close(out, '}');
     }
@@ -106,7 +116,7 @@ static void write_index_parts(const ot__index *index, ot__buf *out)
     for (int i = 0; i < index->n_parts; i++) {
         ot__json_open(out, NULL, '{');
         ot__json_string(out, "name", index->parts[i].name);
-        ot__json_int(out, "size", (int64_t)index->parts[i].size);
+        write_count(out, "size", index->parts[i].size);
         write_hex32(out, "crc32c", index->parts[i].crc);
         ot__json_close(out, '}');
     }
@@ -121,7 +131,7 @@ void ot__index_write(const ot__index *index, int n_tensors, ot__buf *out)
     ot__json_string(out, "save_id", index->save_id);
     write_number_text(out, "created_ns", index->unix_ns);
     ot__json_string(out, "writer", index->writer);
-    ot__json_int(out, "step", (int64_t)index->step);
+    write_count(out, "step", index->step);
     ot__json_int(out, "world_size", index->world_size);
     write_index_files(index, out);
     write_index_parts(index, out);

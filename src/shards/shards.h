@@ -138,6 +138,7 @@ typedef struct ot__index {
     const char *save_id, *writer;
     uint64_t unix_ns, step;
     int world_size;
+    bool is_later; // of a later minor version than this one knows
     ot__index_file *files;
     ot__index_part *parts;
     ot__index_item *items;

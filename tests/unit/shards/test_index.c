@@ -74,8 +74,15 @@ static void what_is_wrong_is_refused_with_a_message_of_its_own(void **state)
         const char *from, *to, *message;
     } cases[] = {
         {"onnxtrain-checkpoint", "other", "format 'other', expected 'onnxtrain-checkpoint'"},
-        {"[1,0]", "[2,0]", "version 2.0, expected 1.0"},
-        {"[1,0]", "[1,1]", "version 1.1, expected 1.0"},
+        {"[1,0]", "[2,0]", "version 2.0, expected 1.x"},
+        {"[1,0]", "[1]", "version 1.0, expected 1.x"},
+        {"\"step\":1200", "\"step\":\"01\"",
+         "'01', expected a whole number from 0 to 9223372036854775807"},
+        {"\"step\":1200", "\"step\":\"-1\"", "'-1', expected a whole number"},
+        {"\"step\":1200", "\"step\":\"\"", "'', expected a whole number"},
+        {"\"step\":1200", "\"step\":\"9223372036854775808\"", "expected a whole number from 0 to"},
+        {"\"f\":1", "\"f\":\"1048577\"", "expected a whole number from 0 to 1048576"},
+        {"\"size\":4176", "\"size\":4176,\"more\":1", "unknown member 'more'"},
         {"\"step\":1200", "\"step\":-1", "expected a whole number from 0 on"},
         {"\"step\":1200", "\"step\":1e3", "expected a whole number from 0 on"},
         {"\"step\":1200", "\"step\":9007199254740992", "a number above 9007199254740991"},
@@ -147,15 +154,67 @@ static void what_is_wrong_is_refused_with_a_message_of_its_own(void **state)
     }
 }
 
+// Of others those that begin with "x-", of a later minor version all.
 static void members_of_later_versions_are_passed_over(void **state)
 {
-    char *text = changed("\"step\":", "\"x-note\":{\"a\":[1]},\"step\":");
-    ot__index index;
+    static const struct {
+        const char *from, *to;
+    } cases[] = {
+        {"\"step\":", "\"x-note\":{\"a\":[1]},\"step\":"},
+        {"[1,0]", "[1,1]"},
+        {"[1,0]", "[1,7],\"note\":{\"a\":[1]}"},
+    };
 
     (void)state;
-    assert_int_equal(read_index(text, &index), OT_OK);
-    ot__index_deinit(&index);
-    ot__free(text);
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        char *text = changed(cases[i].from, cases[i].to);
+        ot__index index;
+
+        if (read_index(text, &index) != OT_OK)
+            fail_msg("%s: %s", cases[i].to, ot_error_message());
+        assert_int_equal(index.n_chunks, 2);
+        ot__index_deinit(&index);
+        ot__free(text);
+    }
+}
+
+// Numbers that JavaScript has not are texts; others may be.
+static void numbers_are_read_as_texts_too(void **state)
+{
+    static const struct {
+        const char *from, *to;
+    } cases[] = {
+        {"\"step\":1200", "\"step\":\"9007199254740993\""},
+        {"\"step\":1200", "\"step\":\"1200\""},
+        {"\"size\":4176", "\"size\":\"4176\""},
+        {"\"data_start\":4096", "\"data_start\":\"4096\""},
+        {"\"world_size\":2", "\"world_size\":\"2\""},
+        {"[8,4]", "[\"8\",4]"},
+        {"\"f\":1,\"o\":[5,0]", "\"f\":\"1\",\"o\":[\"5\",\"0\"]"},
+        {"\"b\":0,\"n\":80", "\"b\":\"0\",\"n\":\"80\""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        char *text = changed(cases[i].from, cases[i].to);
+        ot__buf again = {0};
+        ot__index index, read;
+
+        if (read_index(text, &index) != OT_OK)
+            fail_msg("%s: %s", cases[i].to, ot_error_message());
+        assert_true(index.step == (i == 0 ? UINT64_C(9007199254740993) : 1200));
+        assert_int_equal(index.world_size, 2);
+        assert_int_equal(index.files[0].size, 4176);
+        assert_int_equal(index.tensors[1].shape.dim[0], 8);
+        assert_int_equal(index.tensors[1].chunks[1].box[0], 5);
+        ot__index_write(&index, index.n_tensors, &again); // as it would be written
+        assert_int_equal(ot__index_read(again.data, again.length, &read), OT_OK);
+        assert_true(read.step == index.step);
+        ot__buf_deinit(&again);
+        ot__index_deinit(&read);
+        ot__index_deinit(&index);
+        ot__free(text);
+    }
 }
 
 // An index that says that there is much takes no memory for what is not there.
@@ -337,6 +396,7 @@ int main(void)
         cmocka_unit_test(a_good_index_is_read),
         cmocka_unit_test(what_is_wrong_is_refused_with_a_message_of_its_own),
         cmocka_unit_test(members_of_later_versions_are_passed_over),
+        cmocka_unit_test(numbers_are_read_as_texts_too),
         cmocka_unit_test(announced_sizes_take_no_memory),
         cmocka_unit_test(every_allocation_of_an_index_may_fail),
         cmocka_unit_test(an_index_of_many_chunks_is_several_files),
