@@ -64,6 +64,75 @@ static void damaged_files_are_named(void **state)
     expect_damage(path, "a/otckpt.index.json: byte ", NULL);
 }
 
+// ---- what is compared ----
+
+enum { CHECKED_ROWS = 8, CHECKED_COLUMNS = 4, PART_ROWS = 3, ROW_BYTES = CHECKED_COLUMNS * 4 };
+
+// The first rows of a tensor, whose last byte is another than that which was saved.
+static void expect_checked(const char *path, int n_rows, ot_shards_verify_mode verify,
+                           ot_status status, ot_shards_counters wanted)
+{
+    const ot_box box = {2, {0, 0}, {n_rows, CHECKED_COLUMNS}};
+    ot_shards_load_options options = OT_SHARDS_LOAD_OPTIONS_INIT;
+    ot_shards_counters counters = OT_SHARDS_COUNTERS_INIT;
+    ot_shards_item item = OT_SHARDS_ITEM_INIT;
+
+    item.name = "model";
+    assert_int_equal(ot_dict_create(&item.dict), OT_OK);
+    assert_int_equal(ot_dict_take_shards(item.dict, "w", OT_F32,
+                                         &OT_SHAPE(CHECKED_ROWS, CHECKED_COLUMNS), &box, NULL, 1),
+                     OT_OK);
+    options.verify = verify;
+    options.counters = &counters;
+    assert_int_equal(ot_shards_load(NULL, path, &item, 1, &options), status);
+    if (status != OT_OK &&
+        strstr(ot_error_message(), "'model.w': chunk 0 has another checksum") == NULL)
+        fail_msg("%s", ot_error_message());
+    assert_int_equal(counters.bytes_wanted, wanted.bytes_wanted);
+    assert_int_equal(counters.bytes_read, wanted.bytes_read);
+    assert_int_equal(counters.bytes_unchecked, wanted.bytes_unchecked);
+    ot_dict_destroy(item.dict);
+}
+
+static ot_shards_counters counts(int64_t wanted, int64_t read, int64_t unchecked)
+{
+    ot_shards_counters c = OT_SHARDS_COUNTERS_INIT;
+
+    c.bytes_wanted = wanted;
+    c.bytes_read = read;
+    c.bytes_unchecked = unchecked;
+    return c;
+}
+
+static void damage_is_found_as_far_as_is_asked(void **state)
+{
+    enum { WHOLE = CHECKED_ROWS * ROW_BYTES, PART = PART_ROWS * ROW_BYTES };
+    ot_shards_item item = OT_SHARDS_ITEM_INIT;
+    const char *path = in_folder(state, "a");
+    char file[PATH_LENGTH_MAX];
+    ot_tensor *tensor;
+
+    item.name = "model";
+    assert_int_equal(ot_dict_create(&item.dict), OT_OK);
+    assert_int_equal(ot_tensor_create(OT_F32, &OT_SHAPE(CHECKED_ROWS, CHECKED_COLUMNS), &tensor),
+                     OT_OK);
+    assert_int_equal(ot_dict_take_tensor(item.dict, "w", tensor), OT_OK);
+    assert_int_equal(ot_shards_save(NULL, path, &item, 1, NULL), OT_OK);
+    ot_dict_destroy(item.dict);
+    expect_checked(path, PART_ROWS, OT_SHARDS_VERIFY_ALL, OT_OK, counts(PART, WHOLE + PART, 0));
+    snprintf(file, sizeof file, "%s/data-00000-00000.safetensors", path);
+    change_file(file, -1, 1);
+    expect_checked(path, CHECKED_ROWS, OT_SHARDS_VERIFY_READ, OT_ERR_FORMAT,
+                   counts(WHOLE, WHOLE, 0));
+    expect_checked(path, CHECKED_ROWS, OT_SHARDS_VERIFY_ALL, OT_ERR_FORMAT,
+                   counts(WHOLE, WHOLE, 0));
+    expect_checked(path, CHECKED_ROWS, OT_SHARDS_VERIFY_NONE, OT_OK, counts(WHOLE, WHOLE, WHOLE));
+    // The damage is outside this part.
+    expect_checked(path, PART_ROWS, OT_SHARDS_VERIFY_READ, OT_OK, counts(PART, PART, PART));
+    expect_checked(path, PART_ROWS, OT_SHARDS_VERIFY_ALL, OT_ERR_FORMAT, counts(PART, WHOLE, 0));
+    expect_checked(path, PART_ROWS, OT_SHARDS_VERIFY_NONE, OT_OK, counts(PART, PART, PART));
+}
+
 // ---- large chunks, whose checksums are made while more is read ----
 
 enum { LARGE_COUNT = 3 << 20, N_LARGE = 2 }; // elements, tensors
@@ -207,6 +276,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SHARDS_TEST(damaged_files_are_named),
+        SHARDS_TEST(damage_is_found_as_far_as_is_asked),
         SHARDS_TEST(large_chunks_are_checked_too),
         SHARDS_TEST(files_are_looked_at_before_anything_is_read),
     };

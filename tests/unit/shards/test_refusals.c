@@ -303,6 +303,101 @@ static void types_are_converted_where_that_is_wanted(void **state)
     ot_dict_destroy(item.dict);
 }
 
+static const ot_dtype all_types[] = {OT_BOOL, OT_U8,  OT_I8,  OT_U16,  OT_I16, OT_U32, OT_I32,
+                                     OT_U64,  OT_I64, OT_F16, OT_BF16, OT_F32, OT_F64};
+static const int numbers[] = {0, 1, 2, 3, 4};
+enum { N_NUMBERS = OT_COUNT(numbers) };
+
+// The numbers as elements of a type, by their bits where C has no such type.
+static void put_numbers(ot_dtype dtype, void *data)
+{
+    static const uint16_t halves[] = {0, 0x3c00, 0x4000, 0x4200, 0x4400},
+                          brains[] = {0, 0x3f80, 0x4000, 0x4040, 0x4080};
+
+    for (int k = 0; k < N_NUMBERS; k++) {
+        const size_t size = ot_dtype_size(dtype);
+        const float single = (float)numbers[k];
+        const double wide = numbers[k];
+        const int64_t integer = dtype == OT_BOOL ? numbers[k] & 1 : numbers[k];
+        const void *from = dtype == OT_F16    ? (const void *)&halves[k]
+                           : dtype == OT_BF16 ? (const void *)&brains[k]
+                           : dtype == OT_F32  ? (const void *)&single
+                           : dtype == OT_F64  ? (const void *)&wide
+                                              : (const void *)&integer;
+
+        memcpy((char *)data + (size_t)k * size, from, size); // little-endian
+    }
+}
+
+static ot_dict *make_numbers(ot_dtype name, ot_dtype dtype)
+{
+    ot_tensor *tensor;
+    ot_dict *dict;
+
+    assert_int_equal(ot_dict_create(&dict), OT_OK);
+    assert_int_equal(ot_tensor_create(dtype, &OT_SHAPE(N_NUMBERS), &tensor), OT_OK);
+    put_numbers(dtype, ot_tensor_data(tensor));
+    assert_int_equal(ot_dict_take_tensor(dict, ot_dtype_name(name), tensor), OT_OK);
+    return dict;
+}
+
+static bool is_cast(ot_dtype from, ot_dtype to)
+{
+    static const ot_dtype casts[][2] = {
+        {OT_F16, OT_F32}, {OT_BF16, OT_F32}, {OT_F16, OT_F64}, {OT_BF16, OT_F64}, {OT_F32, OT_F64},
+        {OT_F32, OT_F16}, {OT_F32, OT_BF16}, {OT_I8, OT_I16},  {OT_I8, OT_I32},   {OT_I16, OT_I32},
+        {OT_I8, OT_I64},  {OT_I16, OT_I64},  {OT_I32, OT_I64}, {OT_U8, OT_U16},   {OT_U8, OT_U32},
+        {OT_U16, OT_U32}, {OT_U8, OT_U64},   {OT_U16, OT_U64}, {OT_U32, OT_U64},
+    };
+
+    for (size_t i = 0; i < OT_COUNT(casts); i++)
+        if (casts[i][0] == from && casts[i][1] == to)
+            return true;
+    return false;
+}
+
+// From each type to each other one: the same numbers, or a refusal that changes nothing.
+static void expect_cast(const char *path, ot_dtype from, ot_dtype to)
+{
+    ot_shards_load_options options = OT_SHARDS_LOAD_OPTIONS_INIT;
+    ot_shards_item item = OT_SHARDS_ITEM_INIT;
+    char expected[N_NUMBERS * sizeof(double)] = "";
+    const ot_tensor *tensor;
+    ot_status st;
+
+    item.name = ot_dtype_name(from);
+    item.dict = make_numbers(from, to);
+    assert_int_equal(ot_dict_get_tensor(item.dict, ot_dtype_name(from), &tensor), OT_OK);
+    memset((void *)(uintptr_t)ot_tensor_data_const(tensor), 0, ot_tensor_bytes(tensor));
+    options.casts = 1;
+    st = ot_shards_load(NULL, path, &item, 1, &options);
+    if (st != (from == to || is_cast(from, to) ? OT_OK : OT_ERR_INVALID))
+        fail_msg("%s -> %s: %s", ot_dtype_name(from), ot_dtype_name(to), ot_status_name(st));
+    if (st == OT_OK)
+        put_numbers(to, expected);
+    if (memcmp(ot_tensor_data_const(tensor), expected, ot_tensor_bytes(tensor)) != 0)
+        fail_msg("%s -> %s: other numbers", ot_dtype_name(from), ot_dtype_name(to));
+    ot_dict_destroy(item.dict);
+}
+
+static void types_are_converted_where_nothing_or_rounding_is_lost(void **state)
+{
+    ot_shards_item items[OT_COUNT(all_types)];
+
+    for (size_t i = 0; i < OT_COUNT(all_types); i++) {
+        items[i] = (ot_shards_item)OT_SHARDS_ITEM_INIT;
+        items[i].name = ot_dtype_name(all_types[i]);
+        items[i].dict = make_numbers(all_types[i], all_types[i]);
+    }
+    assert_int_equal(ot_shards_save(NULL, in_folder(state, "a"), items, (int)OT_COUNT(items), NULL),
+                     OT_OK);
+    for (size_t i = 0; i < OT_COUNT(all_types); i++) {
+        ot_dict_destroy(items[i].dict);
+        for (size_t k = 0; k < OT_COUNT(all_types); k++)
+            expect_cast(in_folder(state, "a"), all_types[i], all_types[k]);
+    }
+}
+
 // ---- the file `latest` ----
 
 // What `latest` names is beside it.
@@ -344,6 +439,7 @@ int main(void)
         SHARDS_TEST(places_that_are_taken_are_refused),
         SHARDS_TEST(trees_that_do_not_fit_are_refused_on_all_ranks),
         SHARDS_TEST(types_are_converted_where_that_is_wanted),
+        SHARDS_TEST(types_are_converted_where_nothing_or_rounding_is_lost),
         SHARDS_TEST(a_file_latest_that_leads_elsewhere_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,6 +166,8 @@ static void tensors_and_texts_are_those_that_were_written(void **state)
     ot__safetensors file;
 
     (void)state;
+    assert_int_equal(written[0].n_bytes, 174);
+    assert_int_equal(ot__crc32c(0, written[0].bytes, 174), 0x404deb75);
     read_good(written[0].bytes, written[0].n_bytes, &file);
     assert_int_equal(file.n_tensors, 2);
     assert_int_equal(file.data_start, 152);
