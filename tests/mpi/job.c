@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
+#include "base/file_calls.h"
 #include "onnxtrain/onnxtrain.h"
 
 #define CHECK(condition)                                                                           \
@@ -122,6 +122,44 @@ static int save_and_load(ot_comm *comm)
     return 0;
 }
 
+static void save_step(ot_comm *comm, int step)
+{
+    ot_shards_save_options options = OT_SHARDS_SAVE_OPTIONS_INIT;
+    ot_shards_item item = OT_SHARDS_ITEM_INIT;
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/step-%d", getenv("OT_JOB_DIRECTORY"), step);
+    item.name = "m";
+    item.dict = make_rows(comm, true);
+    options.step = step;
+    options.replaces = options.sets_latest = options.n_kept = 1;
+    CHECK(ot_shards_save(comm, path, &item, 1, &options) == OT_OK);
+    ot_dict_destroy(item.dict);
+}
+
+// One rank alone is killed before a call of its second save.
+static int save_and_die(ot_comm *comm)
+{
+    save_step(comm, 1);
+    if (ot_comm_rank(comm) == atoi(getenv("OT_JOB_RANK")))
+        ot__file_fault_after(atoi(getenv("OT_JOB_CALL")), OT_FILE_KILL);
+    save_step(comm, 2);
+    return 0;
+}
+
+// What is there after that: the first or the second, whole.
+static int load_latest(ot_comm *comm)
+{
+    ot_shards_item item = OT_SHARDS_ITEM_INIT;
+
+    item.name = "m";
+    item.dict = make_rows(comm, false);
+    CHECK(ot_shards_load(comm, getenv("OT_JOB_DIRECTORY"), &item, 1, NULL) == OT_OK);
+    check_rows(item.dict);
+    ot_dict_destroy(item.dict);
+    return 0;
+}
+
 // A trainer that is told how many processes there are, and finds them itself. The gradient of
 // mean(w x) is the mean of x, which is rank + 1 here.
 static int train_by_options(ot_comm *comm)
@@ -187,7 +225,8 @@ static const struct {
     int (*run)(ot_comm *comm);
 } cases[] = {{"work", work},          {"fail", fail_on_one},
              {"save", save_and_load}, {"trainer", train_by_options},
-             {"silent", fall_silent}, {"leave", leave_early}};
+             {"silent", fall_silent}, {"leave", leave_early},
+             {"kill", save_and_die},  {"latest", load_latest}};
 
 int main(int argc, char **argv)
 {

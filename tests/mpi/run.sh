@@ -57,6 +57,22 @@ shards)
         ends_well
     done
     ;;
+kill)
+    export OT_JOB_DIRECTORY=$work/run OT_JOB_RANK OT_JOB_CALL
+    mkdir "$work/run"
+    OT_JOB_RANK=1 OT_JOB_CALL=1 # a file of tensors is half made
+    start 2 kill
+    [ "$status" -gt 0 ] && [ "$status" != 124 ] || fail "nobody is killed" # 137 where the launcher tells the signal
+    [ "$(cat "$work/run/latest")" = step-1 ] || fail "the first save is not the latest"
+    start 2 latest
+    ends_well
+    OT_JOB_RANK=0 OT_JOB_CALL=20 # behind the rename, before 'latest' is written
+    start 2 kill
+    [ "$status" -gt 0 ] && [ "$status" != 124 ] || fail "nobody is killed" # 137 where the launcher tells the signal
+    [ "$(cat "$work/run/latest")" = step-1 ] && [ -d "$work/run/step-2" ] || fail "it is another call"
+    start 3 latest
+    ends_well
+    ;;
 trainer)
     start 2 trainer
     ends_well
