@@ -38,6 +38,13 @@ void ckpt_print_summary(const ot_shards_reader *reader, const ot_shards_info *in
 {
     char when[32], size[32];
 
+    if (info->is_foreign) {
+        printf("%s: safetensors: %d tensor%s, %s in %d file%s\n", ot_shards_reader_path(reader),
+               info->n_tensors, plural(info->n_tensors),
+               bytes_text((size_t)info->n_bytes, size, sizeof size), info->n_files,
+               plural(info->n_files));
+        return;
+    }
     ckpt_time_text(info->unix_ns, when);
     printf("%s: step %" PRId64 ", %s, written by %d process%s: %d tensor%s in %" PRId64
            " part%s, %s in %d file%s\n",
@@ -62,6 +69,19 @@ bool ckpt_is_directory(const char *path)
     return is_one;
 }
 
+bool ckpt_is_safetensors(const char *path)
+{
+    static const char *const ends[] = {".safetensors", ".safetensors.index.json"};
+    bool is_one = false;
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        const size_t n = strlen(path), n_end = strlen(ends[i]);
+
+        is_one = is_one || (n > n_end && strcmp(path + n - n_end, ends[i]) == 0);
+    }
+    return is_one;
+}
+
 // ---- in brief ----
 
 static json_t *summary_json(const ot_shards_reader *reader, const ot_shards_info *info)
@@ -73,9 +93,11 @@ static json_t *summary_json(const ot_shards_reader *reader, const ot_shards_info
     for (int i = 0; i < info->n_items; i++)
         json_array_append_new(items, text_json(ot_shards_reader_item(reader, i)));
     json_object_set_new(object, "checkpoint", text_json(ot_shards_reader_path(reader)));
-    json_object_set_new(object, "step", json_integer(info->step));
-    json_object_set_new(object, "time", json_string(when));
-    json_object_set_new(object, "processes", json_integer(info->world_size));
+    if (!info->is_foreign) {
+        json_object_set_new(object, "step", json_integer(info->step));
+        json_object_set_new(object, "time", json_string(when));
+        json_object_set_new(object, "processes", json_integer(info->world_size));
+    }
     json_object_set_new(object, "tensors", json_integer(info->n_tensors));
     json_object_set_new(object, "parts", json_integer(info->n_chunks));
     json_object_set_new(object, "bytes", json_integer(info->n_bytes));

@@ -15,6 +15,7 @@ void ckpt_print_summary(const ot_shards_reader *reader, const ot_shards_info *in
 
 // A checkpoint directory, or one with a file `latest`.
 bool ckpt_is_directory(const char *path);
+bool ckpt_is_safetensors(const char *path); // by its name: a file of any maker, or a list of them
 // In brief, or as a JSON object; the exit code.
 int ckpt_summary(const char *path, bool json);
 // All tensors of its item "model".

@@ -145,7 +145,8 @@ static ot_status verify_checkpoint(const ot_shards_reader *reader, const ot_shar
     ot_set_log(NULL, NULL);
     if (st == OT_OK) {
         ckpt_print_summary(reader, info);
-        printf("all checksums are right\n");
+        printf(info->is_foreign ? "all files are whole; they have no checksums\n"
+                                : "all checksums are right\n");
     }
     return st;
 }

@@ -403,7 +403,7 @@ static int info_run(const void *values, const char *const *arguments)
 
     if (ot_hdf5_is_file(arguments[0]))
         return info_state(arguments[0], v->untrusted, v->json);
-    if (ckpt_is_directory(arguments[0]))
+    if (ckpt_is_directory(arguments[0]) || ckpt_is_safetensors(arguments[0]))
         return ckpt_summary(arguments[0], v->json);
     code = load_model(arguments[0], &model);
     if (code != EXIT_SUCCESS)

@@ -168,10 +168,11 @@ typedef struct ot_shards_info {
     int n_tensors;
     int64_t n_chunks; ///< parts of tensors, each in one piece
     int n_items;
+    int is_foreign; ///< 1: safetensors files of other makers: no step, no time, no checksums
 } ot_shards_info;
 #define OT_SHARDS_INFO_INIT                                                                        \
     {                                                                                              \
-        sizeof(ot_shards_info), 0, 0, 0, 0, 0, 0, 0, 0                                             \
+        sizeof(ot_shards_info), 0, 0, 0, 0, 0, 0, 0, 0, 0                                          \
     }
 
 /** One tensor of a checkpoint. */
@@ -187,7 +188,9 @@ typedef struct ot_shards_tensor {
         sizeof(ot_shards_tensor), 0, OT_DTYPE_UNDEFINED, 0, 0                                      \
     }
 
-/** Reads the index; of the other files it looks at their sizes. As ot_shards_load() finds it. */
+/** Reads the index; of the other files it looks at their sizes. As ot_shards_load() finds it.
+ * Besides, a safetensors file of any maker, a list of them (model.safetensors.index.json), or a
+ * directory with one of that name: its tensors are those of an item "model". */
 OT_API ot_status ot_shards_open(const char *path, ot_shards_reader **out);
 OT_API void ot_shards_reader_destroy(ot_shards_reader *reader); ///< NULL is fine
 /** Where it was found; the reader's. */

@@ -53,10 +53,16 @@ static bool is_shard_file_name(const char *name)
     return n > 0 && n <= OT_INDEX_NAME_MAX && name[0] != '.' && strspn(name, taken) == n;
 }
 
+ot_status ot__index_check_name(const char *name)
+{
+    return is_shard_file_name(name)
+               ? OT_OK
+               : ot__error(OT_ERR_FORMAT, "'%s' is not the name of a file beside the index", name);
+}
+
 static ot_status check_index_name(ot__map *names, const char *name)
 {
-    if (!is_shard_file_name(name))
-        return ot__error(OT_ERR_FORMAT, "'%s' is not the name of a file beside the index", name);
+    OT_TRY(ot__index_check_name(name));
     if (ot__map_get(names, name) != NULL || strcmp(name, OT_INDEX_NAME) == 0)
         return ot__error(OT_ERR_FORMAT, "file '%s' is there twice", name);
     return ot__made(ot__map_put(names, name, names));
@@ -161,22 +167,28 @@ static ot_status check_index_tensors(const ot__index *index)
 
 ot_status ot__index_check(ot__index *index)
 {
+    OT_TRY(check_index_files(index));
+    return ot__index_check_content(index);
+}
+
+ot_status ot__index_check_content(ot__index *index)
+{
     if (index->n_tensors > 0)
         qsort(index->tensors, (size_t)index->n_tensors, sizeof *index->tensors, compare_index_keys);
-    OT_TRY(check_index_files(index));
     OT_TRY(check_index_tensors(index));
     return ot__values_check(index);
 }
 
 // ---- files as they are ----
 
-static ot_status check_chunk_in_file(const ot__safetensors *found, const ot__index_tensor *t, int i)
+static ot_status check_chunk_in_file(const ot__safetensors *found, const ot__index_tensor *t,
+                                     const char *name, int i)
 {
     const ot__index_chunk *c = &t->chunks[i];
-    const ot__safetensor *part = ot__safetensors_find(found, t->key);
+    const ot__safetensor *part = ot__safetensors_find(found, name);
 
     if (part == NULL)
-        return ot__error(OT_ERR_FORMAT, "has no tensor '%s'", t->key);
+        return ot__error(OT_ERR_FORMAT, "has no tensor '%s'", name);
     if (part->dtype != t->dtype || part->ndim != t->shape.ndim ||
         memcmp(part->dims, c->box + part->ndim, (size_t)part->ndim * sizeof *part->dims) != 0 ||
         part->begin != c->begin || part->end != c->begin + ot__index_chunk_bytes(t, c))
@@ -196,7 +208,7 @@ static ot_status check_file(const ot__index *index, int i_file, const uint8_t *b
 
     if (n_bytes != f->size)
         return ot__error(OT_ERR_FORMAT, "has %zu bytes, expected %" PRIu64, n_bytes, f->size);
-    if (ot__crc32c(0, bytes, (size_t)f->data_start) != f->crc)
+    if (!index->is_foreign && ot__crc32c(0, bytes, (size_t)f->data_start) != f->crc)
         return ot__error(OT_ERR_FORMAT, "its header has another checksum than the index says");
     OT_TRY(ot__safetensors_read(bytes, n_bytes, &found));
     st = found.data_start == f->data_start
@@ -211,15 +223,16 @@ static ot_status check_file(const ot__index *index, int i_file, const uint8_t *b
 
             if (c->file != i_file)
                 continue;
-            st = check_chunk_in_file(&found, t, k);
+            st = check_chunk_in_file(&found, t, t->key + index->n_prefix, k);
             n_found++;
-            if (st == OT_OK && ot__crc32c(0, bytes + f->data_start + c->begin,
-                                          (size_t)ot__index_chunk_bytes(t, c)) != c->crc)
+            if (st == OT_OK && !index->is_foreign &&
+                ot__crc32c(0, bytes + f->data_start + c->begin,
+                           (size_t)ot__index_chunk_bytes(t, c)) != c->crc)
                 st = ot__error(OT_ERR_FORMAT, "tensor '%s': chunk %d has another checksum", t->key,
                                k);
         }
     }
-    if (st == OT_OK && n_found != found.n_tensors)
+    if (st == OT_OK && !index->is_foreign && n_found != found.n_tensors)
         st = ot__error(OT_ERR_FORMAT, "has %d tensors, and the index %d", found.n_tensors, n_found);
     ot__safetensors_deinit(&found);
     return st;

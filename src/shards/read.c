@@ -288,15 +288,15 @@ static bool is_much(const ot__portions *pieces)
 ot_status ot__portions_read(const ot__index *index, const char *folder, const ot__portions *pieces,
                             ot_shards_verify_mode verify, ot__read_counts *counts)
 {
-    const bool by_two =
-        verify != OT_SHARDS_VERIFY_NONE && ot__parallel_max() > 1 && is_much(pieces);
+    const bool by_two = !index->is_foreign && verify != OT_SHARDS_VERIFY_NONE &&
+                        ot__parallel_max() > 1 && is_much(pieces);
     reading *r = ot__alloc_zero(1, sizeof *r);
     ot_status st = ot__made(r != NULL);
 
     OT_TRY(st);
     r->index = index;
     r->folder = folder;
-    r->verify = verify;
+    r->verify = index->is_foreign ? OT_SHARDS_VERIFY_NONE : verify;
     r->counts = counts;
     r->i_file = -1;
     r->buffer = ot__alloc(WINDOW_BYTES);

@@ -6,13 +6,46 @@
 #include "shards/shards.h"
 
 struct ot_shards_reader {
-    char *path;
+    char *path;   // that callers are told
+    char *folder; // of its files
     ot__index index;
 };
 
-ot_status ot_shards_open(const char *path, ot_shards_reader **out)
+static ot_status open_own(ot_shards_reader *reader, const char *path)
 {
     const ot__team alone = {.n = 1};
+
+    OT_TRY(ot__shards_locate(path, &reader->path));
+    reader->folder = ot__strdup(reader->path);
+    OT_TRY(ot__made(reader->folder != NULL));
+    return ot__index_load(&alone, reader->folder, &reader->index);
+}
+
+// Where there is no checkpoint of ours: files of others. *out NULL: neither.
+static ot_status find_foreign(const char *path, char **out)
+{
+    char *latest = ot__path_join(path, "latest");
+
+    *out = NULL;
+    OT_TRY(ot__made(latest != NULL));
+    if (!ot__shards_is_checkpoint(path) && !ot__path_exists(latest))
+        *out = ot__foreign_find(path);
+    ot__free(latest);
+    return OT_OK;
+}
+
+static ot_status open_any(ot_shards_reader *reader, const char *path)
+{
+    OT_TRY(find_foreign(path, &reader->path));
+    if (reader->path == NULL)
+        return open_own(reader, path);
+    reader->folder = ot__path_folder(reader->path);
+    OT_TRY(ot__made(reader->folder != NULL));
+    return ot__foreign_load(reader->path, reader->folder, &reader->index);
+}
+
+ot_status ot_shards_open(const char *path, ot_shards_reader **out)
+{
     ot_shards_reader *reader;
     ot_status st;
 
@@ -21,8 +54,7 @@ ot_status ot_shards_open(const char *path, ot_shards_reader **out)
     reader = ot__alloc_zero(1, sizeof *reader);
     OT_TRY(ot__made(reader != NULL));
     OT_ENTER(reader);
-    st = ot__shards_locate(path, &reader->path);
-    OT_THEN(st, ot__index_load(&alone, reader->path, &reader->index));
+    st = open_any(reader, path);
     return OT_HAND_OUT(st, out, reader, ot_shards_reader_destroy);
 }
 
@@ -32,6 +64,7 @@ void ot_shards_reader_destroy(ot_shards_reader *reader)
         return;
     ot__index_deinit(&reader->index);
     ot__free(reader->path);
+    ot__free(reader->folder);
     ot__handle_leave(reader);
     ot__free(reader);
 }
@@ -64,6 +97,7 @@ ot_status ot_shards_reader_info(const ot_shards_reader *reader, ot_shards_info *
     own.n_tensors = index->n_tensors;
     own.n_chunks = index->n_chunks;
     own.n_items = index->n_items;
+    own.is_foreign = index->is_foreign;
     ot__options_write(info, &own, sizeof own);
     return OT_OK;
 }
@@ -138,7 +172,7 @@ static ot_status read_leaves(const ot_shards_reader *reader, const ot__leaf *lea
                  : ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no tensor '%s'", leaves[i].key);
     }
     ot__portions_sort(&pieces);
-    OT_THEN(st, ot__portions_read(&reader->index, reader->path, &pieces, OT_SHARDS_VERIFY_READ,
+    OT_THEN(st, ot__portions_read(&reader->index, reader->folder, &pieces, OT_SHARDS_VERIFY_READ,
                                   &counts));
     ot__free(pieces.items);
     return st;
@@ -196,7 +230,7 @@ ot_status ot_shards_reader_read_box(const ot_shards_reader *reader, const char *
 
 static ot_status verify_file(const ot_shards_reader *reader, int i_file)
 {
-    char *path = ot__path_join(reader->path, reader->index.files[i_file].name);
+    char *path = ot__path_join(reader->folder, reader->index.files[i_file].name);
     ot__file_map map = {0};
     ot_status st = ot__made(path != NULL);
 
@@ -275,5 +309,5 @@ ot_status ot_shards_reader_verify(const ot_shards_reader *reader)
     OT_TRY(OT_GIVEN(reader));
     for (int i = 0; i < reader->index.n_files; i++)
         OT_TRY(verify_file(reader, i));
-    return tell_unnamed(reader);
+    return reader->index.is_foreign ? OT_OK : tell_unnamed(reader);
 }

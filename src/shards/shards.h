@@ -138,7 +138,9 @@ typedef struct ot__index {
     const char *save_id, *writer;
     uint64_t unix_ns, step;
     int world_size;
-    bool is_later; // of a later minor version than this one knows
+    bool is_later;   // of a later minor version than this one knows
+    bool is_foreign; // made of files of others, which have no checksums
+    size_t n_prefix; // bytes of keys that the files leave out
     ot__index_file *files;
     ot__index_part *parts;
     ot__index_item *items;
@@ -154,6 +156,8 @@ typedef struct ot__index {
 ot_status ot__index_read(const char *text, size_t n_bytes, ot__index *out);
 ot_status ot__index_read_part(ot__index *index, const char *text, size_t n_bytes);
 ot_status ot__index_check(ot__index *index);
+ot_status ot__index_check_content(ot__index *index); // but for the names of files
+ot_status ot__index_check_name(const char *name);    // of a file beside the index
 // Of the first file, as it is written: what stands before its files.
 ot_status ot__index_read_head(const char *text, size_t n_bytes, uint64_t *step, uint64_t *unix_ns);
 void ot__index_deinit(ot__index *index); // of {0} it does nothing
@@ -250,6 +254,14 @@ ot_status ot__shards_locate(const char *path, char **out);
 ot_status ot__shards_read_latest(const char *path, char **out);
 // When a checkpoint was made; false: it is none, or cannot be read.
 bool ot__index_peek(const char *folder, uint64_t *step, uint64_t *unix_ns);
+
+// ---- safetensors files of others (foreign.c) ----
+
+// A safetensors file, or a list of them, at a path or in a folder there; NULL: there is none. The
+// caller frees it.
+char *ot__foreign_find(const char *path);
+// What it has as an index. Messages name the file.
+ot_status ot__foreign_load(const char *path, const char *folder, ot__index *out);
 
 // ---- reading (find.c, plan_load.c, runs.c, read.c) ----
 

@@ -47,6 +47,21 @@ err "run/step-9/data-00002-00000.safetensors: cannot be read: No such file"
 refuses 1 "run/step-9/data-00002-00000.safetensors" ckpt show run/step-9
 rm -r run/step-9
 
+# ---- a file of another maker ----
+base64 -d >foreign.safetensors <<'END'
+kAAAAAAAAAB7Il9fbWV0YWRhdGFfXyI6eyJmb3JtYXQiOiJwdCJ9LCJ3Ijp7ImR0eXBlIjoiRjMyIiwic2hhcGUiOlsyLDJdLCJkYXRh
+X29mZnNldHMiOlswLDE2XX0sImIiOnsiZHR5cGUiOiJGMTYiLCJzaGFwZSI6WzNdLCJkYXRhX29mZnNldHMiOlsxNiwyMl19fSAAAIA/
+AAAAQAAAQEAAAIBAADwAQABC
+END
+for action in "ckpt show" "ckpt verify" info; do
+    run 0 $action foreign.safetensors
+    out "foreign.safetensors: safetensors: 2 tensors, 22 B in 1 file"
+done
+run 0 ckpt show foreign.safetensors
+out "  model.w f32[2,2], 1 part"
+run 0 info foreign.safetensors --json
+json tensors "v == 2"
+
 # ---- writing anew ----
 run 0 ckpt reshard run whole --ranks 1
 run 0 ckpt show whole
