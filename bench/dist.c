@@ -72,7 +72,7 @@ static void compare_size(ot_comm *comm, mpi_all_reduce theirs, int n_kib, int ro
         starts[i] = (int64_t)n * i / world_size;
     must(ot__reduce_create(comm, &options, &reduce));
     for (int round = -5; round < rounds; round++) { // the first ones warm up
-        for (int k = 0; k < 2; k++) // in turn, each as often first
+        for (int k = 0; k < 2; k++)                 // in turn, each as often first
             if ((k + round) % 2 == 0)
                 ours[OT_MAX(round, 0)] = timed(comm, reduce, NULL, values, n);
             else

@@ -313,7 +313,7 @@ static ot_status take_free_place(ot__staging *s)
 
 // Names as they were before. Until that is on the disk, both directories stay: a power cut may
 // leave either at the path.
-static void take_back(ot__staging *s, bool replaced, const char *aside)
+static void take_publish_back(ot__staging *s, bool replaced, const char *aside)
 {
     char said[OT_MESSAGE_MAX];
     bool is_back;
@@ -351,7 +351,7 @@ ot_status ot__staging_publish(ot__staging *staging, bool replaces, ot__held_file
     if (st == OT_OK) {
         st = ot__directory_sync(staging->parent);
         if (st != OT_OK)
-            take_back(staging, replaced, aside);
+            take_publish_back(staging, replaced, aside);
     }
     if (st == OT_OK && replaced)
         remove_replaced(aside != NULL ? aside : staging->place, held);

@@ -136,7 +136,7 @@ static uint64_t hash_number(double number)
     return ot__id_mix_word(OT_DICT_FLOAT, word);
 }
 
-static uint64_t hash_tensor(uint64_t hash, ot_dtype dtype, const ot_shape *shape)
+static uint64_t hash_dtype_and_shape(uint64_t hash, ot_dtype dtype, const ot_shape *shape)
 {
     hash = ot__id_mix_word(hash, (uint64_t)dtype);
     for (int k = 0; k < shape->ndim; k++)
@@ -166,12 +166,13 @@ static uint64_t hash_entry(const dict_entry *e, int depth)
         return hash_bytes(OT_DICT_BYTES, e->value.bytes.data, e->value.bytes.n_bytes);
     case OT_DICT_TENSOR:
         return hash_bytes(
-            hash_tensor(OT_DICT_TENSOR, e->value.tensor->dtype, &e->value.tensor->shape),
+            hash_dtype_and_shape(OT_DICT_TENSOR, e->value.tensor->dtype, &e->value.tensor->shape),
             e->value.tensor->data, e->value.tensor->n_bytes);
     case OT_DICT_NULL:
         return OT_DICT_NULL;
     case OT_DICT_SHARDS:
-        return hash_tensor(OT_DICT_SHARDS, e->value.shards->dtype, &e->value.shards->shape);
+        return hash_dtype_and_shape(OT_DICT_SHARDS, e->value.shards->dtype,
+                                    &e->value.shards->shape);
     default:
         break;
     }

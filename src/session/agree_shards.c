@@ -63,8 +63,8 @@ static void add_mark(mark_list *l, int64_t mark, const char *a, const char *b, c
 
 // ---- tensors ----
 
-static ot_status hash_values(const ot__pending_state *pending, const ot__pending_tensor *t,
-                             uint32_t *out)
+static ot_status hash_pending_values(const ot__pending_state *pending, const ot__pending_tensor *t,
+                                     uint32_t *out)
 {
     ot__pending_tensor whole = *t;
     ot_tensor *made;
@@ -104,12 +104,12 @@ static int64_t mark_of_tensor(mark_list *l, const ot__pending_tensor *t)
         return MARK_ANEW;
     if (ot__sharding_cuts(t->sharding))
         return MARK_GIVEN;
-    OT_THEN(l->status, hash_values(l->pending, t, &hash));
+    OT_THEN(l->status, hash_pending_values(l->pending, t, &hash));
     return mark_of_word(hash);
 }
 
-static void add_tensor(mark_list *l, const ot__state_name *name, const ot_tensor *to,
-                       const ot_sharding *sharding, const char *slot)
+static void mark_tensor(mark_list *l, const ot__state_name *name, const ot_tensor *to,
+                        const ot_sharding *sharding, const char *slot)
 {
     const ot__pending_tensor *t = next_pending(l, name, to);
     const bool is_elsewhere = ot__sharding_cuts(sharding) && ot_tensor_count(to) == 0;
@@ -124,18 +124,18 @@ static void add_tensor(mark_list *l, const ot__state_name *name, const ot_tensor
 // ---- sections ----
 
 // In the order in which they become pending.
-static void add_model(mark_list *l)
+static void mark_model(mark_list *l)
 {
     const ot__state_call *call = l->pending->call;
 
     for (int i = 0; i < call->n_names; i++) {
         const ot__parameter *p = call->names[i].parameter;
 
-        add_tensor(l, &call->names[i], p->value, p->value_sharding, NULL);
+        mark_tensor(l, &call->names[i], p->value, p->value_sharding, NULL);
     }
 }
 
-static void add_bytes(mark_list *l, ot_dict *state)
+static void mark_bytes(mark_list *l, ot_dict *state)
 {
     uint64_t hash = 0;
     ot_dict *model = NULL;
@@ -154,7 +154,7 @@ static void add_bytes(mark_list *l, ot_dict *state)
     add_mark(l, is_given ? mark_of_hash(hash) : MARK_NOT_GIVEN, "byte strings", NULL, NULL);
 }
 
-static void add_slots(mark_list *l)
+static void mark_slots(mark_list *l)
 {
     const ot__pending_state *pending = l->pending;
     const ot__optimizer *o = &pending->call->session->optimizer;
@@ -165,7 +165,7 @@ static void add_slots(mark_list *l)
 
         for (int k = 0; k < OT_SLOTS && name != NULL; k++)
             if (ot__slot_key(o, k) != NULL)
-                add_tensor(l, name, p->slots[k], p->state_sharding, ot__slot_key(o, k));
+                mark_tensor(l, name, p->slots[k], p->state_sharding, ot__slot_key(o, k));
         if (name != NULL && ot__counts_steps(o))
             add_mark(l,
                      pending->updates == NULL ? MARK_NOT_GIVEN
@@ -174,7 +174,7 @@ static void add_slots(mark_list *l)
     }
 }
 
-static void add_group(mark_list *l, const ot__optimizer *o, int group)
+static void mark_group(mark_list *l, const ot__optimizer *o, int group)
 {
     const ot__pending_groups *groups = &l->pending->groups;
     ot__hyper_row row;
@@ -199,16 +199,16 @@ static void add_group(mark_list *l, const ot__optimizer *o, int group)
              name, NULL, NULL);
 }
 
-static void add_optimizer(mark_list *l)
+static void mark_optimizer(mark_list *l)
 {
     const ot__pending_groups *groups = &l->pending->groups;
     const ot__optimizer *o = groups->optimizer.program.model != NULL
                                  ? &groups->optimizer
                                  : &l->pending->call->session->optimizer;
 
-    add_slots(l);
+    mark_slots(l);
     for (int g = 0; g < o->n_groups; g++)
-        add_group(l, o, g);
+        mark_group(l, o, g);
 }
 
 static int64_t mark_of_schedule(mark_list *l, const ot__resume *r)
@@ -241,7 +241,7 @@ static int64_t mark_of_properties(mark_list *l)
     return mark_of_hash(hash);
 }
 
-static void add_own(mark_list *l)
+static void mark_own(mark_list *l)
 {
     const ot__resume *r = &l->pending->resume;
     const ot__state_owner *owner = l->pending->call->owner;
@@ -267,13 +267,13 @@ static ot_status list_marks(mark_list *l, ot_dict *state)
     const ot__state_call *call = l->pending->call;
 
     if ((call->sections & OT_STATE_MODEL) != 0) {
-        add_model(l);
-        add_bytes(l, state);
+        mark_model(l);
+        mark_bytes(l, state);
     }
     if ((call->sections & OT_STATE_OPTIMIZER) != 0 && ot__session_has_optimizer(call->session))
-        add_optimizer(l);
+        mark_optimizer(l);
     if ((call->sections & OT_STATE_OWN) != 0)
-        add_own(l);
+        mark_own(l);
     return l->status;
 }
 

@@ -73,7 +73,7 @@ ot_status ot__session_set_slices(ot_session *session, int n_slices, int first, i
 // The next train steps are those of a slice; each slice makes the steps of all micro-batches, from
 // the random counter and the running statistics that the first one met.
 void ot__session_begin_slice(ot_session *session, int slice);
-// batch_loss.c: how the training model's loss of a batch is made of those of its slices.
+// match_loss.c: how the training model's loss of a batch is made of those of its slices.
 typedef enum ot__batch_loss_kind {
     OT_BATCH_LOSS_MEAN,    // over rows
     OT_BATCH_LOSS_SUM,     // or its gradient is that of a sum

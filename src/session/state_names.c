@@ -214,7 +214,7 @@ ot_status ot__state_agree(const ot__state_call *call, ot_status st)
                : ot__comm_agree_on(call->options.comm, st, call->what, NULL, 0);
 }
 
-static uint64_t mix_text(uint64_t hash, const char *text)
+static uint64_t mix_name_text(uint64_t hash, const char *text)
 {
     return ot__id_mix(hash, text, strlen(text) + 1);
 }
@@ -227,7 +227,7 @@ static uint64_t hash_of_names(const ot__state_call *call)
         const ot__state_name *name = &call->names[i];
         const ot_shape shape = ot__state_shape(name);
 
-        hash = mix_text(mix_text(hash, name->name), name->parameter->name);
+        hash = mix_name_text(mix_name_text(hash, name->name), name->parameter->name);
         hash = ot__id_mix_word(hash, name->is_first);
         hash = ot__id_mix_word(hash, (uint64_t)name->parameter->value->dtype);
         for (int k = 0; k < shape.ndim; k++)
@@ -259,7 +259,7 @@ static uint64_t hash_of_options(const ot__state_call *call)
     for (size_t i = 0; i < OT_COUNT(words); i++)
         hash = ot__id_mix_word(hash, words[i]);
     for (int i = 0; i < o->n_include; i++)
-        hash = mix_text(hash, o->include[i]);
+        hash = mix_name_text(hash, o->include[i]);
     return hash;
 }
 

@@ -28,7 +28,7 @@ static ot_status add_chunk(ot__index *index, const ot__safetensor *from, ot__ind
     return OT_OK;
 }
 
-static ot_status add_tensor(ot__index *index, const ot__safetensor *from)
+static ot_status add_foreign_tensor(ot__index *index, const ot__safetensor *from)
 {
     ot__index_tensor t = {.dtype = from->dtype, .shape.ndim = from->ndim};
 
@@ -57,7 +57,7 @@ static ot_status add_content(ot__index *index, const char *name, const ot__file_
                          ot__arena_push(index->arena, &index->files, &index->files_capacity,
                                         &index->n_files, &file, sizeof file)));
     for (int i = 0; i < found.n_tensors && st == OT_OK; i++)
-        st = add_tensor(index, &found.tensors[i]);
+        st = add_foreign_tensor(index, &found.tensors[i]);
     ot__safetensors_deinit(&found);
     return st;
 }
@@ -111,7 +111,7 @@ static ot_status read_weight_map(ot__json_scan *scan, ot__index *index, const ch
     }
 }
 
-static ot_status read_list(ot__json_scan *scan, ot__index *index, const char *folder)
+static ot_status read_list_of_files(ot__json_scan *scan, ot__index *index, const char *folder)
 {
     const char *name;
     bool has_more;
@@ -134,7 +134,7 @@ static ot_status add_listed_files(ot__index *index, const char *folder, const ch
 
     OT_TRY(ot__file_map_open(&map, path));
     st = ot__json_scan_init(&scan, (const char *)map.data, map.size);
-    OT_THEN(st, read_list(&scan, index, folder));
+    OT_THEN(st, read_list_of_files(&scan, index, folder));
     if (st == OT_OK && index->n_files == 0)
         st = ot__error(OT_ERR_FORMAT, "no file is named by a 'weight_map'");
     if (st == OT_ERR_FORMAT)
@@ -146,7 +146,7 @@ static ot_status add_listed_files(ot__index *index, const char *folder, const ch
 
 // ---- all ----
 
-static ot_status add_item(ot__index *index)
+static ot_status add_foreign_item(ot__index *index)
 {
     ot__index_item item = {.name = FOREIGN_ITEM};
     ot__buf tree = {0};
@@ -167,7 +167,7 @@ static ot_status add_item(ot__index *index)
     return st;
 }
 
-static bool is_list(const char *path)
+static bool is_list_of_files(const char *path)
 {
     const size_t n = strlen(path), n_end = sizeof ".index.json" - 1;
 
@@ -201,9 +201,9 @@ ot_status ot__foreign_load(const char *path, const char *folder, ot__index *out)
                        .is_foreign = true,
                        .n_prefix = sizeof FOREIGN_ITEM};
     st = ot__made(out->arena != NULL);
-    OT_THEN(st, is_list(path) ? add_listed_files(out, folder, path)
-                              : add_file(out, folder, slash != NULL ? slash + 1 : path));
-    OT_THEN(st, add_item(out));
+    OT_THEN(st, is_list_of_files(path) ? add_listed_files(out, folder, path)
+                                       : add_file(out, folder, slash != NULL ? slash + 1 : path));
+    OT_THEN(st, add_foreign_item(out));
     if (st == OT_OK) {
         st = ot__index_check_content(out);
         if (st == OT_ERR_FORMAT)

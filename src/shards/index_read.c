@@ -69,7 +69,8 @@ static ot_status keep_string(index_in *in, void *to)
 }
 
 // A number, or its digits as text, which hold more than numbers of JavaScript.
-static ot_status read_count(index_in *in, uint64_t number_max, uint64_t text_max, uint64_t *out)
+static ot_status read_index_count(index_in *in, uint64_t number_max, uint64_t text_max,
+                                  uint64_t *out)
 {
     const char *text;
     int64_t value;
@@ -87,7 +88,7 @@ static ot_status read_count(index_in *in, uint64_t number_max, uint64_t text_max
 
 static ot_status read_large_count(index_in *in, void *to)
 {
-    return read_count(in, INDEX_NUMBER_MAX, INT64_MAX, to);
+    return read_index_count(in, INDEX_NUMBER_MAX, INT64_MAX, to);
 }
 
 static ot_status read_hex32(index_in *in, void *to)
@@ -119,7 +120,7 @@ static ot_status read_dims(index_in *in, int64_t *out, int max, int *n)
             return OT_OK;
         if (*n == max)
             return ot__json_scan_error(&in->scan, "more than %d axes", max);
-        OT_TRY(read_count(in, INDEX_DIM_MAX, INDEX_DIM_MAX, &size));
+        OT_TRY(read_index_count(in, INDEX_DIM_MAX, INDEX_DIM_MAX, &size));
         out[(*n)++] = (int64_t)size;
     }
 }
@@ -233,7 +234,7 @@ typedef struct chunk_in {
 
 static ot_status read_chunk_file(index_in *in, void *to)
 {
-    return read_count(in, OT_INDEX_FILES_MAX, OT_INDEX_FILES_MAX, &((chunk_in *)to)->file);
+    return read_index_count(in, OT_INDEX_FILES_MAX, OT_INDEX_FILES_MAX, &((chunk_in *)to)->file);
 }
 
 static ot_status read_chunk_offsets(index_in *in, void *to)
@@ -412,7 +413,7 @@ static ot_status read_world_size(index_in *in, void *to)
 {
     uint64_t size;
 
-    OT_TRY(read_count(in, INT32_MAX, INT32_MAX, &size));
+    OT_TRY(read_index_count(in, INT32_MAX, INT32_MAX, &size));
     *(int *)to = (int)size;
     return OT_OK;
 }

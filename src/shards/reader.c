@@ -246,7 +246,7 @@ static ot_status verify_file(const ot_shards_reader *reader, int i_file)
 }
 
 // Names are told in their order.
-static int compare_names(const void *a, const void *b)
+static int compare_entry_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -273,7 +273,7 @@ static void tell_names(const char *folder, const ot__buf *list)
     for (size_t at = 0; sorted != NULL && at < list->length; at += strlen(list->data + at) + 1)
         sorted[n++] = list->data + at;
     if (n > 0)
-        qsort(sorted, (size_t)n, sizeof *sorted, compare_names);
+        qsort(sorted, (size_t)n, sizeof *sorted, compare_entry_names);
     for (int i = 0; i < n; i++)
         ot__names_add(&names, sorted[i]);
     if (n > 0)

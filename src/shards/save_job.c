@@ -233,7 +233,7 @@ static ot_status begin_publishing(ot_shards_job *job, bool by_thread)
 }
 
 // Rank 0 has published.
-static ot_status end_save(ot_shards_job *job)
+static ot_status end_job_save(ot_shards_job *job)
 {
     const ot_status st = ot__team_agree(&job->saving.team, status_of_phase(job), "save", NULL, 0);
 
@@ -246,7 +246,7 @@ static ot_status finish_job(ot_shards_job *job)
     if (job->phase == JOB_WRITING)
         OT_TRY(begin_publishing(job, false));
     join_thread(job);
-    return end_save(job);
+    return end_job_save(job);
 }
 
 // ---- the calls ----
@@ -329,7 +329,7 @@ ot_status ot_shards_job_poll(ot_shards_job *job, int *done)
         OT_TRY(ot_comm_agree(team->comm, &a));
     if (a.all == 0)
         return OT_OK;
-    st = job->phase == JOB_WRITING ? begin_publishing(job, true) : end_save(job);
+    st = job->phase == JOB_WRITING ? begin_publishing(job, true) : end_job_save(job);
     *done = job->phase == JOB_IDLE;
     return st;
 }

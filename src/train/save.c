@@ -113,7 +113,7 @@ static ot_status save_run_model(ot__loop *l)
 // ---- the best epoch ----
 
 // Of another checkpoint, where they are whole, or of the run's own (NULL).
-static ot_status copy_parameters(const ot__loop *l, const ot_checkpoint *from, ot_tensor ***out)
+static ot_status copy_own_parts(const ot__loop *l, const ot_checkpoint *from, ot_tensor ***out)
 {
     const int n = ot_checkpoint_parameter_count(l->checkpoint);
     ot_tensor **tensors = ot__alloc_zero((size_t)n + 1, sizeof(*tensors));
@@ -137,7 +137,7 @@ static ot_status take_parameters(ot__loop *l, const ot_checkpoint *from)
 {
     best_release(l);
     l->is_best_loaded = from != NULL;
-    return copy_parameters(l, from, &l->best);
+    return copy_own_parts(l, from, &l->best);
 }
 
 static ot_status put_parameters(ot__loop *l, ot_tensor *const *tensors)
@@ -261,7 +261,7 @@ static ot_status write_owed_best(ot__loop *l, const ot__save_plan *plan, ot_stat
 {
     ot_tensor **present = NULL;
 
-    OT_THEN(st, copy_parameters(l, NULL, &present));
+    OT_THEN(st, copy_own_parts(l, NULL, &present));
     OT_THEN(st, put_parameters(l, l->best));
     st = write_best_file(l, plan, st);
     if (present != NULL) {
