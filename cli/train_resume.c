@@ -113,7 +113,9 @@ static ot_status open_directory(resume_point *p, const char *path)
 static int64_t number_of_latest(const train_run *r)
 {
     char *path = path_in(r->values->checkpoint_dir, "", latest_name), line[NAME_MAX + 1] = "";
-    FILE *file = path ? fopen(path, "r") : NULL;
+    struct stat info;
+    // What is no file, such as a pipe, may have no end.
+    FILE *file = path && stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "r") : NULL;
     int64_t number;
 
     if (file) {

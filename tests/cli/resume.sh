@@ -122,6 +122,9 @@ head -c 100 file >older/checkpoint
 run 1 train dropout.onnxtxt $short --max-steps 20
 err "older/checkpoint"
 err "; there is no other checkpoint to go on from, --overwrite begins anew"
+rm older/latest && mkfifo older/latest # is not waited for
+run 0 train dropout.onnxtxt $short --max-steps 20
+err "older/latest: is a pipe, expected a file; passed over"
 
 # Plain SGD goes on from a run of another optimizer, which is said once; one with moments of its own refuses those. After
 # plain SGD there are none to go on with.

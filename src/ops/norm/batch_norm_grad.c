@@ -56,7 +56,6 @@ static ot_status batch_norm_grad_sync(const ot_run *r, double *sums, double *cou
     const int64_t n = SUMS * p->channels;
     const ot_exchange *exchange = r->step != NULL ? r->step->exchange : NULL;
     const double weight = exchange != NULL ? exchange->weight : 1;
-
     const bool is_ghost = ot__batch_norm_is_ghost(r);
 
     if (!p->is_sync)
