@@ -129,20 +129,13 @@ static ot_status show_checkpoint(const ot_shards_reader *reader, const ot_shards
 
 // ---- verify ----
 
-static void tell_warning(void *context, ot_log_level level, const char *line)
-{
-    (void)context;
-    if (level == OT_LOG_WARNING)
-        (void)report_text("note: %s", line);
-}
-
 static ot_status verify_checkpoint(const ot_shards_reader *reader, const ot_shards_info *info)
 {
     ot_status st;
 
-    ot_set_log(tell_warning, NULL);
+    report_warnings(NULL, NULL);
     st = ot_shards_reader_verify(reader);
-    ot_set_log(NULL, NULL);
+    report_no_warnings();
     if (st == OT_OK) {
         ckpt_print_summary(reader, info);
         printf(info->is_foreign ? "all files are whole; they have no checksums\n"

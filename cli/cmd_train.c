@@ -107,6 +107,11 @@ int train_zero(const train_run *r)
     return (int)(r->values->zero > 0 ? r->values->zero : r->trainer_options.zero_stage);
 }
 
+static void clear_bar(const void *context)
+{
+    progress_clear(context);
+}
+
 // All processes of the job, after all have come so far.
 static int make_session(train_run *r)
 {
@@ -373,6 +378,8 @@ static int train_in_job(train_run *r, int code)
     code = job_agree(&r->job, code == EXIT_SUCCESS ? prepare_run(r) : code);
     if (code != EXIT_SUCCESS)
         return code; // nothing follows on a rank whose command line is wrong
+    if (r->job.rank == 0)
+        report_warnings(clear_bar, &r->progress);
     code = train_take_resumed(r);
     if (code == EXIT_SUCCESS)
         code = make_session(r);
@@ -395,6 +402,7 @@ static int run_training(const train_values *values, int code)
     const int opened = open_job(values, &r.job);
 
     code = opened == EXIT_SUCCESS ? train_in_job(&r, code) : opened;
+    report_no_warnings();
     progress_deinit(&r.progress);
     train_output_deinit(&r.output);
     data_setup_deinit(&r.data);

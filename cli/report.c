@@ -77,6 +77,29 @@ void report_told(const char *text, int rank)
     fputs(text, stderr);
 }
 
+static void (*make_room)(const void *context);
+
+static void tell_warning(void *context, ot_log_level level, const char *line)
+{
+    if (level != OT_LOG_WARNING)
+        return;
+    if (make_room)
+        make_room(context);
+    fprintf(stderr, "%snote: %s\n", prefix, line);
+}
+
+void report_warnings(void (*clear)(const void *context), void *context)
+{
+    make_room = clear;
+    if (!getenv("OT_LOG"))
+        ot_set_log(tell_warning, context);
+}
+
+void report_no_warnings(void)
+{
+    ot_set_log(NULL, NULL);
+}
+
 int report_error(void)
 {
     return report_text("%s", ot_error_message());

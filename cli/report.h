@@ -25,6 +25,11 @@ const char *report_held(void);                // what is kept; until the next me
 void report_take(char *text, size_t size);    // what is kept, without its "onnxtrain: "
 void report_told(const char *text, int rank); // of a rank that is named; -1: of none
 
+// Warnings of the library are said at once from now on, as notes, after `clear` (NULL: nothing is)
+// has made room. Where OT_LOG is set, the library says them itself.
+void report_warnings(void (*clear)(const void *context), void *context);
+void report_no_warnings(void);
+
 // A name or message for JSON, which is UTF-8: other bytes become '?'.
 json_t *text_json(const char *text);
 json_t *shape_json(const ot_shape *shape);

@@ -360,6 +360,8 @@ const char *ot__names_hint(ot__names *names); // "; did you mean 'b'?", or ""
 
 // CRC-32C of what gave `crc` and the bytes behind it; 0: nothing is before them.
 uint32_t ot__crc32c(uint32_t crc, const void *bytes, size_t n_bytes);
+// Of bytes with the first checksum and n_second bytes with the second behind them.
+uint32_t ot__crc32c_join(uint32_t first, uint32_t second, uint64_t n_second);
 // For tests: the ways to compute it that this processor has, the best one last.
 int ot__crc32c_ways(void);
 uint32_t ot__crc32c_by(int way, uint32_t crc, const void *bytes, size_t n_bytes);

@@ -24,22 +24,43 @@ static uint32_t tables[WORD][N_BYTES];
 static uint32_t carried[sizeof(uint32_t)][N_BYTES]; // of byte i of a checksum, over a stretch
 static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 
-// It is linear: of a byte what its bits give, together.
+// Of polynomials modulo that of the checksum; x^0 is the highest bit.
+static uint32_t multiply_modulo(uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+
+    for (int bit = N_BITS - 1; bit >= 0; bit--) {
+        product ^= a >> bit & 1 ? b : 0;
+        b = (b >> 1) ^ (b & 1 ? polynomial : 0);
+    }
+    return product;
+}
+
+// x to the 8 n: what a checksum is multiplied by when n zeros follow.
+static uint32_t power_of_bytes(uint64_t n)
+{
+    uint32_t power = (uint32_t)1 << (N_BITS - 1);
+    uint32_t square = power >> BITS_OF_BYTE; // of one byte, of two, of four
+
+    for (; n > 0; n >>= 1) {
+        power = n & 1 ? multiply_modulo(power, square) : power;
+        square = multiply_modulo(square, square);
+    }
+    return power;
+}
+
+uint32_t ot__crc32c_join(uint32_t first, uint32_t second, uint64_t n_second)
+{
+    return multiply_modulo(power_of_bytes(n_second), first) ^ second;
+}
+
 static void make_carried(void)
 {
-    uint32_t of_bit[N_BITS];
+    const uint32_t over = power_of_bytes(STRETCH);
 
-    for (int bit = 0; bit < N_BITS; bit++) {
-        uint32_t crc = (uint32_t)1 << bit;
-
-        for (int i = 0; i < STRETCH; i++)
-            crc = (crc >> BITS_OF_BYTE) ^ tables[0][crc & LOWEST];
-        of_bit[bit] = crc;
-    }
-    for (int bit = 0; bit < N_BITS; bit++)
-        for (int b = 0; b < N_BYTES; b++)
-            if (b >> (bit % BITS_OF_BYTE) & 1)
-                carried[bit / BITS_OF_BYTE][b] ^= of_bit[bit];
+    for (int i = 0; i < (int)sizeof(uint32_t); i++)
+        for (uint32_t b = 0; b < N_BYTES; b++)
+            carried[i][b] = multiply_modulo(over, b << (BITS_OF_BYTE * i));
 }
 
 static void make_tables(void)

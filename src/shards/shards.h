@@ -302,30 +302,6 @@ ot_status ot__plan_load(const ot__index_tensor *tensor, const ot__leaf *leaf, bo
 void ot__portions_sort(ot__portions *pieces);
 bool ot__may_cast(ot_dtype to, ot_dtype from);
 
-// Chunks that are read whole to one place, checked while more is read (read_check.c): of one thread
-// that announces them and tells how much has arrived, and one that checks.
-typedef struct ot__checked_chunk {
-    const ot__portion *portion;
-    const uint8_t *bytes;
-    uint64_t begin; // bytes of those before it
-} ot__checked_chunk;
-typedef struct ot__checks {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    ot__checked_chunk *items;
-    int n, capacity;
-    uint64_t n_announced, n_arrived, n_checked; // bytes
-    bool is_over;
-} ot__checks;
-void ot__checks_init(ot__checks *checks);
-void ot__checks_deinit(ot__checks *checks);
-// False: the one who checks is late, or there is no memory for it. The portion outlives the call.
-bool ot__checks_announce(ot__checks *checks, const ot__portion *portion, const void *bytes);
-// So many more bytes are there; is_over: and no more come.
-void ot__checks_tell(ot__checks *checks, uint64_t n_bytes, bool is_over);
-// Until no more come: the first one with another checksum than the index says, or NULL.
-const ot__portion *ot__checks_check(ot__checks *checks);
-
 typedef struct ot__read_counts {
     uint64_t wanted, read, unchecked; // bytes
 } ot__read_counts;

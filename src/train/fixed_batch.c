@@ -38,7 +38,7 @@ ot_status ot__batch_size_settle(const ot_session *session, ot_batches_options *h
                          "for another",
                          how->batch_size, input, *fixed);
     if (!how->drop_last)
-        ot__log(OT_LOG_WARNING,
+        ot__log(OT_LOG_INFO,
                 "the model takes batches of %" PRId64
                 " rows and no others: rows that are left over are not used",
                 *fixed);

@@ -55,6 +55,8 @@ cmp -s sliced.onnx whole.onnx && fail "slices have masks of their own"
 run 0 train dropout.onnxtxt $options --schedule-steps 900 --set train.slices=3 --max-steps 50 --checkpoint-dir slices --quiet
 run 0 train dropout.onnxtxt $options --schedule-steps 900 --checkpoint-dir slices --resume --quiet --out resumed.onnx
 same resumed.onnx sliced.onnx
+run 0 train dropout.onnxtxt $options --slices 6 --max-steps 1 --quiet --out few.onnx
+err "onnxtrain: note: batches of 5 rows have 6 slices, of which some have no row"
 run 2 train dropout.onnxtxt $options --slices -1
 err "'-1' is not a whole number of at least 0"
 

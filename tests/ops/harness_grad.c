@@ -134,7 +134,7 @@ static double largest(const ot_tensor *t)
 {
     double found = 0.0;
 
-    for (int64_t k = 0; k < ot_tensor_count(t); k++)
+    for (int64_t k = 0, n = ot_tensor_count(t); k < n; k++)
         found = OT_MAX(found, fabs(((const double *)t->data)[k]));
     return found;
 }
@@ -188,7 +188,7 @@ static void fill_dy(ot_tensor *dy, int i)
 {
     const ot__rng_key key = {(uint64_t)i, 7};
 
-    for (int64_t k = 0; k < ot_tensor_count(dy); k++) {
+    for (int64_t k = 0, n = ot_tensor_count(dy); k < n; k++) {
         const double value = 2 * ot__rng_uniform(key, (uint64_t)k) - 1;
 
         if (dy->dtype == OT_F64)

@@ -94,6 +94,8 @@ void preparation_make(preparation *q, const call *c);
 
 // |a - b| within `tolerance` times the table's for the type, relative to the larger of |b| and the
 // largest |b|.
+// Elements of any numeric type; the caller frees them.
+double *values_of(const ot_tensor *t);
 bool tensors_agree(const ot_tensor *a, const ot_tensor *b, ot_dtype precision, double tolerance,
                    const char *what);
 

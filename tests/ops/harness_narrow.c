@@ -128,10 +128,10 @@ static void compare_output(const ot_tensor *f32, const ot_tensor *found, bool na
             fail("in %s: output %d differs", ot_dtype_name(narrow), i);
         return;
     }
-    for (int64_t k = 0; k < ot_tensor_count(f32); k++)
+    for (int64_t k = 0, n = ot_tensor_count(f32); k < n; k++)
         if (isfinite(want[k]))
             largest = fmax(largest, fabs((double)want[k]));
-    for (int64_t k = 0; k < ot_tensor_count(f32); k++) {
+    for (int64_t k = 0, n = ot_tensor_count(f32); k < n; k++) {
         float rounded = want[k];
 
         if (narrowed) {

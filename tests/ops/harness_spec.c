@@ -164,7 +164,7 @@ static void fill_floats(inputs *in, int first, ot__rng_key key)
         if (!is_random_float(&in->spec[i]) || in->spec[i].low != low || in->spec[i].high != high)
             continue;
         // 0.37: no point of the grid is near the middle of the range, where kinks like to be.
-        for (int64_t k = 0; k < ot_tensor_count(in->tensor[i]); k++)
+        for (int64_t k = 0, n = ot_tensor_count(in->tensor[i]); k < n; k++)
             put(in->tensor[i], k,
                 low + ((double)order[at++] + 0.37) * (high - low) / (double)total);
         in->spec[i].has_values = true;
@@ -176,7 +176,7 @@ static void fill_others(inputs *in, int i, ot__rng_key key)
 {
     const spec *s = &in->spec[i];
 
-    for (int64_t k = 0; k < ot_tensor_count(in->tensor[i]); k++)
+    for (int64_t k = 0, n = ot_tensor_count(in->tensor[i]); k < n; k++)
         put(in->tensor[i], k,
             floor(s->low + ot__rng_uniform(key, (uint64_t)k + ((uint64_t)i << 32)) *
                                (s->high - s->low + 1.0)));

@@ -69,6 +69,29 @@ static void every_length_and_alignment_and_in_parts(void **state)
             }
 }
 
+static void of_two_parts_without_their_bytes(void **state)
+{
+    unsigned char bytes[300];
+    const uint32_t zeros = 0x8a9136aa; // of 32, RFC 3720
+
+    (void)state;
+    for (int i = 0; i < 300; i++)
+        bytes[i] = (unsigned char)(i * 37 + i * i);
+    for (size_t n = 0; n <= sizeof bytes; n++)
+        assert_int_equal(
+            ot__crc32c_join(slow(bytes, n), slow(bytes + n, sizeof bytes - n), sizeof bytes - n),
+            slow(bytes, sizeof bytes));
+    assert_int_equal(ot__crc32c_join(0, zeros, 32), zeros);
+    // 2^40 zeros, by halves.
+    for (uint64_t n = 32, crc = zeros; n <= (uint64_t)1 << 40; n *= 2) {
+        const uint32_t twice = ot__crc32c_join((uint32_t)crc, (uint32_t)crc, n);
+
+        assert_int_equal(ot__crc32c_join(twice, (uint32_t)crc, n),
+                         ot__crc32c_join((uint32_t)crc, twice, 2 * n));
+        crc = twice;
+    }
+}
+
 // Long enough for stretches that go side by side.
 static void long_ones(void **state)
 {
@@ -89,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_vectors_of_rfc_3720),
         cmocka_unit_test(every_length_and_alignment_and_in_parts),
+        cmocka_unit_test(of_two_parts_without_their_bytes),
         cmocka_unit_test(long_ones),
     };
 

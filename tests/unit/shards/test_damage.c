@@ -133,7 +133,7 @@ static void damage_is_found_as_far_as_is_asked(void **state)
     expect_checked(path, PART_ROWS, OT_SHARDS_VERIFY_NONE, OT_OK, counts(PART, PART, PART));
 }
 
-// ---- large chunks, whose checksums are made while more is read ----
+// ---- large chunks, whose parts several threads read and check ----
 
 enum { LARGE_COUNT = 3 << 20, N_LARGE = 2 }; // elements, tensors
 
@@ -161,13 +161,19 @@ static void large_chunks_are_checked_too(void **state)
     ot_shards_item item = OT_SHARDS_ITEM_INIT, other = OT_SHARDS_ITEM_INIT;
     const char *path = in_folder(state, "a");
     char file[PATH_LENGTH_MAX];
+    ot_shards_load_options options = OT_SHARDS_LOAD_OPTIONS_INIT;
+    ot_shards_counters counters = OT_SHARDS_COUNTERS_INIT;
     const ot_tensor *a, *b;
 
+    options.counters = &counters;
     item.name = other.name = "model";
     item.dict = make_large(1);
     other.dict = make_large(0);
     assert_int_equal(ot_shards_save(NULL, path, &item, 1, NULL), OT_OK);
-    assert_int_equal(ot_shards_load(NULL, path, &other, 1, NULL), OT_OK);
+    assert_int_equal(ot_shards_load(NULL, path, &other, 1, &options), OT_OK);
+    assert_int_equal(counters.bytes_wanted, 8 * LARGE_COUNT + 12);
+    assert_int_equal(counters.bytes_read, 8 * LARGE_COUNT + 12);
+    assert_int_equal(counters.bytes_unchecked, 0);
     for (int i = 0; i <= N_LARGE; i++) {
         const char *name = ot_dict_name(item.dict, i);
 
@@ -177,8 +183,10 @@ static void large_chunks_are_checked_too(void **state)
             memcmp(ot_tensor_data_const(a), ot_tensor_data_const(b), ot_tensor_bytes(a)), 0);
     }
     snprintf(file, sizeof file, "%s/data-00000-00000.safetensors", path);
-    for (int i = 0; i <= N_LARGE; i++) { // the last byte of each
-        const long at = 4096 + 4L * LARGE_COUNT * OT_MIN(i + 1, N_LARGE) - 1 + (i == N_LARGE) * 12;
+    for (int k = 0; k < 3 * (N_LARGE + 1); k++) { // first, middle and last byte of each
+        const int i = k / 3;
+        const long n_bytes = i < N_LARGE ? 4L * LARGE_COUNT : 12;
+        const long at = 4096 + 4L * LARGE_COUNT * i + (n_bytes - 1) * (k % 3) / 2;
         char message[64];
 
         change_file(file, at, 1);
