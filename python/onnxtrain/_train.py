@@ -50,6 +50,8 @@ def _load_folder(folder: str, given: Mapping[str, Any]) -> _core.Artifacts:
     usual = inspect.signature(train).parameters
     for name in _BUILT_IN:
         default = usual[name].default
+        if name == "batch_norm" and given[name] == "sync":  # is not built in
+            continue
         if given[name] is not default and (default is None or given[name] != default):
             raise _core.InvalidArgument(f"{name}: the artifacts in {folder!r} have this built in")
     return _core.Artifacts.load(folder)
@@ -81,7 +83,7 @@ def _optimizer(given: Mapping[str, Any]) -> tuple:
 def _generate(forward: _core.Model, record: _core.Record | None, given: Mapping[str, Any]) -> _core.Artifacts:
     terms, additional = _record.losses(record, given, forward.output_names())
     optimizer = _optimizer(given)
-    statistics = choose("batch_norm", given["batch_norm"], BATCH_NORMS)
+    statistics = choose("batch_norm", given["batch_norm"], BATCH_NORMS | {"sync": BATCH_NORMS["batch"]})
     init = [f"{pattern}={how}" for pattern, how in (given["init"] or {}).items()]
     names = _module.choose(forward, given["trainable"], given["frozen"], given["module"])
     how = (False, False, False, given["module"] is not None, shared_names(given["shared"]), True, False)
@@ -235,7 +237,7 @@ def train(
         shared: names of tensors, with * and ?, that stay one where :func:`onnxtrain.prepare` would separate or join
             them; "keep": all.
         batch_norm: statistics of BatchNormalization: "batch", "stored" or "auto": of the batch where its scale or bias
-            is trained.
+            is trained; "sync": "batch", with `sync_batch_norm`.
         init: initial values to draw: ``{"fc*.weight": "kaiming_uniform"}``, or kaiming_normal, xavier_uniform,
             xavier_normal, zeros, ones.
         beta1, beta2, epsilon: of adamw.
@@ -325,7 +327,7 @@ def train(
         bindings = [f"{name}={fields}" for name, fields in (bind or {}).items()]
         first_row = -1 if header is None else int(header)
         data_options = DataOptions(target, label, bindings, *prepared[:3], first_row, max_unpacked)
-        shares = (comm, zero, bucket_bytes, sync_batch_norm)
+        shares = (comm, zero, bucket_bytes, sync_batch_norm or batch_norm == "sync")
         run = Run(forward, built, data_options, saved if is_resumed else None, options, steps, *shares)
         is_resumed = run.load_directory(folder, is_resumed) if resume else False
         progress = progress and run.rank == 0

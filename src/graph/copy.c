@@ -28,9 +28,8 @@ static void copy_knowledge(const ot__copier *copier, const ot_value *from, ot_va
     to->known = from->known;
 }
 
-// The copy of `value`; one that no scope owns stands for itself.
-static ot_status copy_value(const ot__copier *copier, ot__copy_scope *scope, ot_value *value,
-                            ot_value **out)
+ot_status ot__copy_value(const ot__copier *copier, ot__copy_scope *scope, ot_value *value,
+                         ot_value **out)
 {
     *out = value;
     while (scope && ot__graph_find(scope->from, value->name) != value)
@@ -56,7 +55,7 @@ static ot_status copy_list(const ot__copier *copier, ot__copy_scope *scope, ot_v
     for (int i = 0; i < n; i++) {
         ot_value *copy;
 
-        OT_TRY(copy_value(copier, scope, values[i], &copy));
+        OT_TRY(ot__copy_value(copier, scope, values[i], &copy));
         if (copy == copier->omitted)
             return ot__error(OT_ERR_FORMAT, "output '%s' of subgraph '%s' is an omitted input",
                              values[i]->name, scope->from->name);
@@ -143,7 +142,7 @@ static ot_status copy_ends(const ot__copier *copier, ot__copy_scope *scope, ot_v
     *out = to;
     for (int i = 0; to && i < n; i++) {
         if (from[i])
-            OT_TRY(copy_value(copier, scope, from[i], &to[i]));
+            OT_TRY(ot__copy_value(copier, scope, from[i], &to[i]));
         if (to[i] == copier->omitted)
             to[i] = NULL;
     }

@@ -422,6 +422,11 @@ ot_status ot__graph_sort(
 // After an error the model may only be destroyed.
 ot_status ot__model_inline_functions(ot_model *model);
 
+// inline_body.c: appends copies of the nodes of `body`, which is inside a node of `graph`, to
+// `graph`. `given` stand for the body's inputs; *made: what its outputs are there.
+ot_status ot__graph_inline_body(ot_graph *graph, const ot_graph *body, ot_value *const *given,
+                                ot_value **made);
+
 #include "graph/numbers.h"
 
 // verify.c

@@ -68,6 +68,9 @@ typedef struct ot__copier {
     const ot_value *omitted; // stands for an input that a call leaves out
 } ot__copier;
 
+// The copy of `value`; one that no scope owns stands for itself.
+ot_status ot__copy_value(const ot__copier *copier, ot__copy_scope *scope, ot_value *value,
+                         ot_value **out);
 ot_status ot__copy_node(const ot__copier *copier, ot__copy_scope *scope, const ot_node *node,
                         ot_node **out);
 ot_status ot__copy_graph(const ot__copier *copier, ot__copy_scope *scope);

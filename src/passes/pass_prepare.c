@@ -28,6 +28,7 @@ static ot_status prepare_node(ot_model *model, ot_status (*check)(ot_model *))
     OT_TRY(ot__fuse_undo(model));
     OT_TRY(ot__graph_sort(model->graph));
     OT_TRY(ot__graph_verify(model->graph));
+    OT_TRY(ot__fuse_control(model));
     OT_TRY(ot__fuse_sequence(model));
     OT_TRY(check(model));
     OT_TRY(ot__pass_infer(model));

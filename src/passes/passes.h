@@ -32,7 +32,7 @@ bool ot__is_value_name(const char *name);
 // ---- passes ----
 
 // What a reader's model goes through before anything else: inline functions, take apart what ONNX
-// Runtime's optimiser has fused, make sequences of known length tensors, raise the opset to 13,
+// Runtime's optimiser has fused, resolve If, Loop and sequences whose way is known, raise the opset to 13,
 // resolve and check every node (all unknown operators are named in one message), sort, infer types
 // and shapes. A model that is_prepared stays as it is.
 ot_status ot__pass_prepare(ot_model *model);
@@ -56,6 +56,9 @@ ot_status ot__pass_raise(ot_model *model, int64_t opset);
 // fuse_undo.c: FusedGemm, FusedConv and SkipLayerNormalization of com.microsoft become the
 // operators that they stand for.
 ot_status ot__fuse_undo(ot_model *model);
+// fuse_control.c: an If whose condition is constant, or follows from shapes, becomes the branch that
+// it takes; a Loop or Scan whose number of turns does so, and is small, its turns. Others stay.
+ot_status ot__fuse_control(ot_model *model);
 // fuse_sequence.c: SplitToSequence whose parts are taken by constant positions becomes Split.
 ot_status ot__fuse_sequence(ot_model *model);
 // pass_sharing.c: parameters that an exporter merged into one tensor have tensors of their own

@@ -346,6 +346,12 @@ def normalisations(comm, folder):
         artifacts.generate_artifacts(NORMALISED, artifact_directory=folder, **how)
     comm.barrier()
     compare("train()", lambda rows, **shares: normalised_values(trained(model=NORMALISED, **shares).state), None)
+    named = {True: "sync", False: "batch"}
+
+    def by_name(rows, comm, sync_batch_norm=False):
+        return normalised_values(trained(model=NORMALISED, comm=comm, batch_norm=named[sync_batch_norm]).state)
+
+    compare("train(batch_norm=...)", by_name, None)
     compare("Module", lambda rows, **shares: stepped(rows, folder, **shares), both)
     compare("ORTTrainer", stepped_trainer, both)
 

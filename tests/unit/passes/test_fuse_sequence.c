@@ -47,6 +47,28 @@ static void unbinding_drops_the_axis(void **state)
                   1, 5, -5);
 }
 
+static void lists_are_joined(void **state)
+{
+    (void)state;
+    assert_result(HEAD
+                  "{ n = Neg(x) s = SequenceConstruct(x, n) y = ConcatFromSequence<axis = 1>(s) }",
+                  2, 10, 0);
+    // x's second row, its negative before it, both once.
+    assert_result(HEAD "{ r = SplitToSequence<axis = 0, keepdims = 0>(x) a = SequenceAt(r, one)"
+                       "  n = Neg(a) e = SequenceEmpty() f = SequenceInsert(e, a)"
+                       "  g = SequenceInsert(f, n, zero) h = Identity(g)"
+                       "  y = ConcatFromSequence<axis = 0, new_axis = 1>(h) }",
+                  2, 5, -5);
+    assert_result(HEAD "{ r = SplitToSequence<axis = 0, keepdims = 0>(x) q = SequenceErase(r, zero)"
+                       "  y = ConcatFromSequence<axis = -1, new_axis = 1>(q) }",
+                  5, 1, 5);
+    assert_result(
+        HEAD "{ s = SequenceConstruct(x, x, x) n = SequenceLength(s) f = Cast<to = 1>(n)"
+             "  p = Sub(x, f) t = SequenceInsert(s, p) l = SequenceErase(t) q = SequenceAt(t, last)"
+             "  o = SequenceAt(l, last) y = Sub(q, o) }",
+        2, 5, -3);
+}
+
 static void a_sequence_that_is_used_otherwise_stays(void **state)
 {
     ot_model *model = read_text(HEAD "{ s = SplitToSequence<axis = 1>(x, sizes)"
@@ -76,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_taken_by_position_become_outputs_of_split),
         cmocka_unit_test(unbinding_drops_the_axis),
+        cmocka_unit_test(lists_are_joined),
         cmocka_unit_test(a_sequence_that_is_used_otherwise_stays),
         cmocka_unit_test(an_unknown_number_of_parts_stays),
     };

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by fuse_control.c and fuse_unroll.c: nodes with graphs inside that go into the graph
+// around them.
+#ifndef OT_PASSES_UNROLL_H
+#define OT_PASSES_UNROLL_H
+
+#include "passes/passes.h"
+
+// What a Scan reads place by place, or makes so.
+typedef struct ot__scanned {
+    ot_value *value; // NULL: there is no such input; of an output what the node makes
+    int64_t axis;
+    bool is_backward; // the last place first
+} ot__scanned;
+ot__scanned ot__scanned_input(const ot_node *node, int i);
+
+const ot_graph *ot__body_of(const ot_node *node, const char *attr); // NULL: none
+// The elements of an initializer, or of a Constant node; NULL: another value.
+const ot_tensor *ot__control_constant(const ot_value *value);
+// y, which may be NULL, becomes x.
+ot_status ot__hand_on(ot_graph *graph, ot_value *x, ot_value *y);
+// The turns of a Loop or Scan stand for it, and *has_changed says so; one that has too many, makes
+// more than *n_left nodes, or that a condition may end, stays.
+ot_status ot__unroll(ot_graph *graph, ot_node *node, int64_t n_turns, int64_t *n_left,
+                     bool *has_changed);
+
+#endif

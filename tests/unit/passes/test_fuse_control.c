@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluate.h"
+
+#define OF_OPSET(opset, inputs, initializers, nodes)                                               \
+    "<ir_version: 8, opset_import: [\"\" : " opset "]>"                                            \
+    "g (" inputs ") => (float[a, b] y) <" initializers "> {" nodes "}"
+#define MODEL(inputs, initializers, nodes) OF_OPSET("18", inputs, initializers, nodes)
+#define BRANCHES                                                                                   \
+    "<then_branch = yes () => (float[a, b] t) { t = Add(x, x) },"                                  \
+    " else_branch = no () => (float[a, b] e) <float[1] three = {3}> { e = Mul(x, three) }>"
+
+// The elements of y for x = 1, 2, 3, 4, 5, 6.
+static void assert_values(const char *text, const double *wanted, int n)
+{
+    const double x[] = {1, 2, 3, 4, 5, 6};
+    ot_model *model = read_prepared(text);
+    evaluation e = {0};
+
+    assert_null(find_node(model, "If"));
+    assert_null(find_node(model, "Loop"));
+    feed(&e, "x", new_tensor(OT_F32, OT_SHAPE(2, 3), x));
+    compute(&e, model);
+    assert_int_equal(ot_tensor_count(result(&e, "y")), n);
+    for (int i = 0; i < n; i++)
+        assert_true(element(&e, "y", i) == wanted[i]);
+    evaluation_deinit(&e);
+    ot_model_destroy(model);
+}
+
+static void an_if_of_constant_condition_becomes_its_branch(void **state)
+{
+    (void)state;
+    assert_values(MODEL("float[2, 3] x", "bool c = {1}", "y = If (c) " BRANCHES),
+                  (double[]){2, 4, 6, 8, 10, 12}, 6);
+    assert_values(
+        MODEL("float[2, 3] x", "", "c = Constant<value = bool {0}>() y = If (c) " BRANCHES),
+        (double[]){3, 6, 9, 12, 15, 18}, 6);
+}
+
+// As PyTorch's exporter writes squeeze() of an axis whose extent it did not know.
+static void a_condition_may_follow_from_shapes(void **state)
+{
+    (void)state;
+    assert_values(MODEL("float[N, 3] x", "int64 one = {1}, int64 three = {3}",
+                        "s = Shape(x) d = Gather(s, one) c = Equal(d, three) y = If (c) " BRANCHES),
+                  (double[]){2, 4, 6, 8, 10, 12}, 6);
+    // One If decides another, and reads what is outside.
+    assert_values(MODEL("float[N, 3] x", "bool c = {1}, int64 one = {1}",
+                        "s = If (c) <then_branch = yes () => (int64[k] t) { t = Shape(x) },"
+                        "            else_branch = no () => (int64[k] e) { e = Constant<value = "
+                        "int64[1] {0}>() }>"
+                        "d = Gather(s, one) e = Equal(d, one) y = If (e) " BRANCHES),
+                  (double[]){3, 6, 9, 12, 15, 18}, 6);
+}
+
+static void branches_inside_a_branch_are_taken_too(void **state)
+{
+    (void)state;
+    assert_values(
+        MODEL("float[2, 3] x", "bool c = {1}, bool d = {0}",
+              "y = If (c) <then_branch = yes () => (float[a, b] t) { u = Neg(x) t = If (d) "
+              "<then_branch = a () => (float[a, b] v) { v = Abs(u) },"
+              " else_branch = b () => (float[a, b] w) { w = Add(u, u) }> },"
+              " else_branch = no () => (float[a, b] e) { e = Identity(x) }>"),
+        (double[]){-2, -4, -6, -8, -10, -12}, 6);
+}
+
+#define TURN                                                                                       \
+    "<body = turn (int64 i, bool go, float[a, b] h) => (bool goes, float[a, b] g, float[b] o)"     \
+    " { goes = Identity(go) f = Cast<to = 1>(i) k = Add(f, one) g = Mul(h, k) o = "                \
+    "ReduceSum<keepdims = 0>(g, axes) }>"
+
+// h = x * 1 * 2 * 3, and the sums of its columns after each turn.
+static void a_loop_of_constant_count_becomes_its_turns(void **state)
+{
+    (void)state;
+    assert_values(MODEL("float[2, 3] x",
+                        "int64 n = {3}, bool go = {1}, float one = {1}, int64[1] axes = {0}",
+                        "y, o = Loop (n, go, x) " TURN),
+                  (double[]){6, 12, 18, 24, 30, 36}, 6);
+    assert_values(MODEL("float[2, 3] x", "int64 n = {3}, float one = {1}, int64[1] axes = {0}",
+                        "h, y = Loop (n, , x) " TURN),
+                  (double[]){5, 7, 9, 10, 14, 18, 30, 42, 54}, 9);
+    assert_values(MODEL("float[2, 3] x", "int64 zero = {0}, float one = {1}, int64[1] axes = {0}",
+                        "s = Shape(x) n = Gather(s, zero) h, y = Loop (n, , x) " TURN),
+                  (double[]){5, 7, 9, 10, 14, 18}, 6);
+}
+
+// Unsqueeze had its axes as an attribute then.
+static void a_loop_of_an_older_opset(void **state)
+{
+    (void)state;
+    assert_values(
+        OF_OPSET("11", "float[2, 3] x", "int64 n = {2}",
+                 "h, y = Loop (n, , x) <body = turn (int64 i, bool go, float[a, b] h) => "
+                 "(bool goes, float[a, b] g, float[b] o) { goes = Identity(go) g = Add(h, h)"
+                 " o = ReduceSum<axes = [0], keepdims = 0>(g) }>"),
+        (double[]){10, 14, 18, 20, 28, 36}, 6);
+}
+
+// Sums of rows up to each, from the last row on, as columns; and the sum of all.
+static void a_scan_of_known_length_becomes_its_turns(void **state)
+{
+    static const char sums[] = MODEL("float[2, 3] x", "float[3] none = {0, 0, 0}",
+                                     "l, y = Scan <num_scan_inputs = 1, scan_input_directions = "
+                                     "[1], scan_output_axes = [1], body = turn "
+                                     "(float[3] h, float[3] r) => (float[3] g, float[3] o) { g = "
+                                     "Add(h, r) o = Neg(g) }> (none, x)");
+    static const char last[] =
+        MODEL("float[3, 2] x", "float[3] none = {0, 0, 0}, int64[1] axes = {1}",
+              "t = Neg(x) l, o = Scan <num_scan_inputs = 1, scan_input_axes = [-1], "
+              "scan_output_directions = [1], "
+              "body = turn (float[3] h, float[3] r) => (float[3] g, float[3] o) { g = Add(h, r) o "
+              "= Identity(g) }> "
+              "(none, t) u = Unsqueeze(l, axes) v = Transpose(o) y = Concat<axis = 1>(u, v)");
+    const double x[] = {1, 2, 3, 4, 5, 6};
+    ot_model *model = read_prepared(last);
+    evaluation e = {0};
+
+    (void)state;
+    assert_values(sums, (double[]){-4, -5, -5, -7, -6, -9}, 6);
+    assert_null(find_node(model, "Scan"));
+    feed(&e, "x", new_tensor(OT_F32, OT_SHAPE(3, 2), x));
+    compute(&e, model);
+    // Of each row the sum, then that of both columns and of the first: the last turn's comes first.
+    for (int i = 0; i < 9; i++)
+        assert_true(element(&e, "y", i) ==
+                    ((const double[]){-3, -3, -1, -7, -7, -3, -11, -11, -5})[i]);
+    evaluation_deinit(&e);
+    ot_model_destroy(model);
+}
+
+// A list that a loop fills.
+static void sequences_of_a_loop_become_tensors(void **state)
+{
+    (void)state;
+    assert_values(
+        MODEL("float[2, 3] x", "int64 n = {2}",
+              "s = SequenceEmpty() l = Loop (n, , s) <body = turn (int64 i, bool go, seq(float) q) "
+              "=> "
+              "(bool goes, seq(float) r) { goes = Identity(go) p = Gather<axis = 0>(x, i) "
+              "d = Add(p, p) r = SequenceInsert(q, d) }> y = ConcatFromSequence<axis = 0, new_axis "
+              "= 1>(l)"),
+        (double[]){2, 4, 6, 8, 10, 12}, 6);
+}
+
+static void what_data_decides_stays(void **state)
+{
+    static const char *const texts[] = {
+        MODEL("float[2, 3] x, bool c", "float zero = {0}", "y = If (c) " BRANCHES),
+        MODEL(
+            "float[2, 3] x", "int64 n = {3}, bool go = {1}, float one = {1}",
+            "y = Loop (n, go, x) <body = turn (int64 i, bool go, float[a, b] h) => (bool goes, "
+            "float[a, b] g) { m = ReduceMax<keepdims = 0>(h) goes = Less(m, one) g = Add(h, h) }>"),
+        MODEL("float[2, 3] x, int64 n", "float one = {1}, int64[1] axes = {0}",
+              "y, o = Loop (n, , x) " TURN),
+        MODEL("float[2, 3] x", "int64 n = {1000000000000}, float one = {1}, int64[1] axes = {0}",
+              "y, o = Loop (n, , x) " TURN),
+        MODEL("float[2, 3] x", "int64 n = {1000}",
+              "y = Loop (n, , x) <body = outer (int64 i, bool go, float[a, b] h) => (bool goes, "
+              "float[a, b] g)"
+              " { goes = Identity(go) g = Loop (n, , h) <body = inner (int64 j, bool gi, float[a, "
+              "b] k) => "
+              "(bool gj, float[a, b] l) { gj = Identity(gi) l = Neg(k) }> }>"),
+        MODEL("float[N, 3] x", "float[3] none = {0, 0, 0}",
+              "l, y = Scan <num_scan_inputs = 1, body = turn (float[3] h, float[3] r) => (float[3] "
+              "g, "
+              "float[3] o) { g = Add(h, r) o = Neg(g) }> (none, x)"),
+        MODEL("float[2, 3] x", "int64 n = {0}, float one = {1}, int64[1] axes = {0}",
+              "h, y = Loop (n, , x) " TURN),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(texts); i++) {
+        ot_model *model = read_text(texts[i]);
+
+        assert_fails(ot__pass_prepare(model), OT_ERR_UNSUPPORTED,
+                     i == 0   ? "If (opset 18)"
+                     : i == 5 ? "Scan (opset 18)"
+                              : "Loop (opset 18)");
+        ot_model_destroy(model);
+    }
+}
+
+static void out_of_memory(void **state)
+{
+    static const char text[] =
+        MODEL("float[N, 3] x", "int64 one = {1}, int64 three = {3}",
+              "s = Shape(x) d = Gather(s, one) c = Equal(d, three) y = If (c) " BRANCHES);
+    ot_status st = OT_ERR_NO_MEMORY;
+
+    (void)state;
+    for (int n = 0; st != OT_OK; n++) {
+        ot_model *model = read_text(text);
+
+        ot__alloc_fail_after(n);
+        st = ot__fuse_control(model);
+        ot__alloc_fail_after(-1);
+        assert_true(st == OT_OK || st == OT_ERR_NO_MEMORY);
+        if (st == OT_OK)
+            assert_null(find_node(model, "If"));
+        ot_model_destroy(model);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_if_of_constant_condition_becomes_its_branch),
+        cmocka_unit_test(a_condition_may_follow_from_shapes),
+        cmocka_unit_test(branches_inside_a_branch_are_taken_too),
+        cmocka_unit_test(a_loop_of_constant_count_becomes_its_turns),
+        cmocka_unit_test(a_loop_of_an_older_opset),
+        cmocka_unit_test(a_scan_of_known_length_becomes_its_turns),
+        cmocka_unit_test(sequences_of_a_loop_become_tensors),
+        cmocka_unit_test(what_data_decides_stays),
+        cmocka_unit_test(out_of_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
