@@ -59,7 +59,7 @@ static void take_extent(asked *a, const ot_value *value)
     a->number = value->shape.dim[axis];
 }
 
-static void take_value(asked *a, const ot_value *value)
+static void take_asked(asked *a, const ot_value *value)
 {
     if (a->is_extent)
         take_extent(a, value);
@@ -72,7 +72,7 @@ static asked ask(ot_value *value)
     asked a = {.value = value};
 
     if (value)
-        take_value(&a, value);
+        take_asked(&a, value);
     return a;
 }
 
@@ -83,7 +83,7 @@ static asked ask_scanned(const ot_node *node)
     asked a = {.value = in.value, .is_extent = true, .axis = in.axis};
 
     if (a.value)
-        take_value(&a, a.value);
+        take_asked(&a, a.value);
     return a;
 }
 
@@ -187,7 +187,7 @@ static void take_probed(asked *a, const ot_graph *probed)
     const ot_value *value = is_open(a) ? ot__graph_find(probed, a->value->name) : NULL;
 
     if (value)
-        take_value(a, value);
+        take_asked(a, value);
 }
 
 static ot_status probe_copy(controls *c, ot_model *copy, const ot__map *behind)

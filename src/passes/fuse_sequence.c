@@ -123,7 +123,7 @@ static int sequence_index(const sequences *s, const ot_value *value)
 }
 
 // One more, with room for n items; NULL in *out where it would be too many.
-static ot_status add_sequence(sequences *s, ot_node *node, int n, int from, sequence **out)
+static ot_status begin_sequence(sequences *s, ot_node *node, int n, int from, sequence **out)
 {
     sequence made = {.value = node->outputs[0], .n = n, .from = from};
 
@@ -151,7 +151,7 @@ static ot_status collect_split(sequences *s, ot_node *node)
     OT_TRY(find_sizes(&s->splittings[s->n_splittings++]));
     if (s->splittings[s->n_splittings - 1].n_parts == 0)
         return OT_OK;
-    OT_TRY(add_sequence(s, node, s->splittings[s->n_splittings - 1].n_parts, -1, &made));
+    OT_TRY(begin_sequence(s, node, s->splittings[s->n_splittings - 1].n_parts, -1, &made));
     for (int i = 0; made && i < made->n; i++)
         made->items[i] = (item){.splitting = s->n_splittings - 1, .part = i};
     return OT_OK;
@@ -161,7 +161,7 @@ static ot_status collect_list(sequences *s, ot_node *node)
 {
     sequence *made;
 
-    OT_TRY(add_sequence(s, node, node->n_inputs, -1, &made));
+    OT_TRY(begin_sequence(s, node, node->n_inputs, -1, &made));
     for (int i = 0; made && i < made->n; i++)
         made->items[i].value = node->inputs[i];
     return OT_OK;
@@ -193,7 +193,7 @@ static ot_status collect_changed(sequences *s, ot_node *node, int from, int eras
     sequence *made;
     int k = 0;
 
-    OT_TRY(add_sequence(s, node, n, from, &made));
+    OT_TRY(begin_sequence(s, node, n, from, &made));
     if (!made)
         return OT_OK;
     items = s->of[from].items;
