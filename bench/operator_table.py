@@ -31,7 +31,7 @@ class Row(NamedTuple):
     def model(self):
         """As ONNX text."""
         inputs = ", ".join(f"{ONNX_TYPES[i.dtype]}[{i.shape}] {i.name}" for i in self.tensors())
-        return (f'<ir_version: 10, opset_import: ["" : 24, "com.microsoft" : 1]>\n'
+        return (f'<ir_version: 10, opset_import: ["" : 28, "com.microsoft" : 1]>\n'
                 f"operator ({inputs}) => (float Y) {{\n  " + "\n  ".join(self.onnx.strip().split("\n")) + "\n}\n")
 
 
@@ -73,6 +73,11 @@ def reduction(name, torch, axes=(-1,), shape=ROWS_OF_TRANSFORMER, span=""):
 def convolution(name, x, w, attributes, torch, bias=None, op="Conv"):
     b = f"; B f32[{bias}]" if bias else ""
     return Row(f"{op}, {name}", f"X {x}; W {w} -0.1..0.1{b}", f"Y = {op} <{attributes}> (X, W{', B' if bias else ''})", torch)
+
+
+def resize(name, torch, attributes):
+    return Row(f"Resize, {name}", "X f32[8,64,28,28]",
+               f'none = Constant <value = float[0] {{}}> ()\ns = Constant <value_floats = [1.0, 1.0, 2.0, 2.0]> ()\nY = Resize {attributes} (X, none, s)', torch)
 
 
 ELEMENTWISE = [
@@ -126,6 +131,7 @@ ELEMENTWISE = [
     binary("Pow", "A ** B", span="0.5..2"),
     Row("Pow, square", f"X {ROWS_OF_TRANSFORMER}", "two = Constant <value_float = 2.0> ()\nY = Pow (X, two)", "X ** 2"),
     Row("Mod", f"A {ROWS_OF_TRANSFORMER}; B {ROWS_OF_TRANSFORMER} 0.5..2", "Y = Mod <fmod = 1> (A, B)", "torch.fmod(A, B)"),
+    binary("SwiGLU", "F.silu(A) * B"),
     binary("Max", "torch.maximum(A, B)"),
     binary("Min", "torch.minimum(A, B)"),
     Row("Mean", f"A {ROWS_OF_TRANSFORMER}; B {ROWS_OF_TRANSFORMER}", "Y = Mean (A, B)", "(A + B) / 2"),
@@ -160,6 +166,10 @@ REDUCTIONS = [
     reduction("ReduceLogSumExp", "X.logsumexp(-1)"),
     Row("CumSum", f"X {ROWS_OF_TRANSFORMER}", ints("axis", -1) + "a = Squeeze (axis)\nY = CumSum (X, a)", "X.cumsum(-1)"),
     Row("CumSum, steps", f"X {ROWS_OF_TRANSFORMER}", ints("axis", 1) + "a = Squeeze (axis)\nY = CumSum (X, a)", "X.cumsum(1)"),
+    Row("CumProd", f"X {ROWS_OF_TRANSFORMER} 0.99..1.01", ints("axis", -1) + "a = Squeeze (axis)\nY = CumProd (X, a)", "X.cumprod(-1)"),
+    Row("TopK", "X f32[1024,4096]", ints("k", 8) + "Y, i = TopK (X, k)", "X.topk(8)[0]"),
+    Row("TopK, half", "X f32[1024,1024]", ints("k", 512) + "Y, i = TopK (X, k)", "X.topk(512)[0]"),
+    Row("Det", "X f32[512,16,16]", "Y = Det (X)", "torch.linalg.det(X)"),
     unary("Softmax", "torch.softmax(X, -1)", shape="f32[8,8,128,128]"),
     unary("Softmax, channels", "torch.softmax(X, 1)", shape="f32[2,21,128,128]", attributes="<axis = 1>"),
     unary("LogSoftmax", "torch.log_softmax(X, -1)", shape="f32[1024,4096]"),
@@ -185,6 +195,13 @@ NORMALISATIONS = [
         "Y = BatchNormalization (X, S, B, mean, var)", "F.batch_norm(X, mean, var, S, B, False)"),
     Row("InstanceNormalization", f"X {IMAGES}; S f32[64]; B f32[64]", "Y = InstanceNormalization (X, S, B)",
         "F.instance_norm(X, weight=S, bias=B)"),
+    Row("RMSNormalization", "X f32[1024,768]; S f32[768]", "Y = RMSNormalization (X, S)", "F.rms_norm(X, (768,), S, 1e-5)"),
+    Row("GroupNormalization", f"X {IMAGES}; S f32[64]; B f32[64]", "Y = GroupNormalization <num_groups = 8> (X, S, B)",
+        "F.group_norm(X, 8, S, B)"),
+    Row("MeanVarianceNormalization", f"X {IMAGES}", "Y = MeanVarianceNormalization (X)",
+        "(X - X.mean((0, 2, 3), keepdim=True)) / (X.std((0, 2, 3), correction=0, keepdim=True) + 1e-9)"),
+    unary("LpNormalization", "F.normalize(X, dim=-1)"),
+    Row("LRN", f"X {IMAGES}", "Y = LRN <size = 5> (X)", "F.local_response_norm(X, 5)"),
 ]
 
 CONVOLUTIONS = [
@@ -222,6 +239,11 @@ POOLS = [
         "Y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], count_include_pad = 1> (X)", "F.avg_pool2d(X, 3, 1, 1)"),
     Row("GlobalAveragePool", "X f32[8,512,14,14]", "Y = GlobalAveragePool (X)", "F.adaptive_avg_pool2d(X, 1)"),
     Row("GlobalMaxPool", "X f32[8,512,14,14]", "Y = GlobalMaxPool (X)", "F.adaptive_max_pool2d(X, 1)"),
+    Row("LpPool", f"X {IMAGES}", "Y = LpPool <kernel_shape = [3, 3], strides = [2, 2]> (X)", "F.lp_pool2d(X, 2.0, 3, 2)"),
+    Row("GlobalLpPool", "X f32[8,512,14,14]", "Y = GlobalLpPool (X)", "torch.linalg.vector_norm(X, dim=(2, 3), keepdim=True)"),
+    resize("linear", "F.interpolate(X, scale_factor=2, mode='bilinear')", '<mode = "linear">'),
+    resize("cubic", "F.interpolate(X, scale_factor=2, mode='bicubic')", '<mode = "cubic">'),
+    resize("nearest", "F.interpolate(X, scale_factor=2)", '<coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">'),
 ]
 
 PRODUCTS = [
@@ -231,6 +253,14 @@ PRODUCTS = [
     Row("MatMul, batches", "A f32[8,8,128,32]; B f32[8,8,32,128]", "Y = MatMul (A, B)", "A @ B"),
     Row("FusedMatMul", "A f32[8,8,128,64]; B f32[8,8,128,64]", "Y = com.microsoft.FusedMatMul <alpha = 0.125, transB = 1> (A, B)",
         "0.125 * (A @ B.mT)"),
+    Row("Einsum", "A f32[8,128,8,64]; B f32[8,128,8,64]", 'Y = Einsum <equation = "bqhd,bkhd->bhqk"> (A, B)',
+        "torch.einsum('bqhd,bkhd->bhqk', A, B)"),
+    Row("Attention", "Q f32[8,8,128,64]; K f32[8,8,128,64]; V f32[8,8,128,64]", "Y = Attention (Q, K, V)",
+        "F.scaled_dot_product_attention(Q, K, V)"),
+    Row("Attention, causal", "Q f32[8,8,128,64]; K f32[8,8,128,64]; V f32[8,8,128,64]", "Y = Attention <is_causal = 1> (Q, K, V)",
+        "F.scaled_dot_product_attention(Q, K, V, is_causal=True)"),
+    Row("RotaryEmbedding", "X f32[8,8,128,64]; c f32[1,128,32]; s f32[1,128,32]", "Y = RotaryEmbedding (X, c, s)",
+        "(lambda a, b, c, s: torch.cat((a * c - b * s, a * s + b * c), -1))(*X.chunk(2, -1), c[:, None], s[:, None])"),
 ]
 
 MOVES = [
@@ -260,6 +290,15 @@ MOVES = [
         "F.pad(X, (2, 2, 2, 2), mode='reflect')"),
     Row("Pad, edge", f"X {IMAGES}", ints("pads", 0, 0, 2, 2, 0, 0, 2, 2) + 'Y = Pad <mode = "edge"> (X, pads)',
         "F.pad(X, (2, 2, 2, 2), mode='replicate')"),
+    Row("DepthToSpace", f"X {IMAGES}", 'Y = DepthToSpace <blocksize = 2, mode = "CRD"> (X)', "F.pixel_shuffle(X, 2)"),
+    Row("SpaceToDepth", f"X {IMAGES}", "Y = SpaceToDepth <blocksize = 2> (X)",
+        "X.reshape(8, 64, 28, 2, 28, 2).permute(0, 3, 5, 1, 2, 4).reshape(8, 256, 28, 28)"),
+    Row("Compress", "X f32[8,128,1024]", f"c = Constant <value = bool[128] {{{', '.join(['1', '0'] * 64)}}}> ()\nY = Compress <axis = 1> (X, c)",
+        "X[:, torch.arange(128) % 2 == 0]"),
+    Row("OneHot", "i i64[1024] < 1000; V f32[2]", ints("depth", 1000) + "Y = OneHot (i, depth, V)",
+        "torch.where(F.one_hot(i, 1000).bool(), V[1], V[0])"),
+    Row("Col2Im", "X f32[4,576,784]", ints("image", 28, 28) + ints("block", 3, 3) + "Y = Col2Im <pads = [1, 1, 1, 1]> (X, image, block)",
+        "F.fold(X, 28, 3, padding=1)"),
     Row("Trilu", "X f32[64,128,128]", "Y = Trilu <upper = 0> (X)", "X.tril()"),
 ]
 
@@ -292,5 +331,6 @@ NOT_COMPARED = {
     "LSTMTraining": ANOTHER + "LSTM", "GRUTraining": ANOTHER + "GRU",
     "SoftmaxCrossEntropyLossInternal": ANOTHER + "SoftmaxCrossEntropyLoss",
     "Scale": ANOTHER + "Mul",
+    "Hardmax": NONE, "ReverseSequence": NONE, "CenterCropPad": NONE, "TensorScatter": NONE,
     "BatchScale": NONE, "ScaledSum": NONE, "FlattenAndUnpad": NONE, "PadAndUnflatten": NONE,
 }

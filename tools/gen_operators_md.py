@@ -18,7 +18,7 @@ Made from the operator table by `./dev docs`; do not edit.
 `yes` where training passes through, `none` where an operator is not differentiable or is itself part of training, `rewritten`
 where it becomes another operator before training ([file-formats.md](file-formats.md)). *Kernels*:
 the implementations, the preferred first; `ref` is portable C and always there, the others are taken where they fit the shapes and
-the processor. *Types* are those of the newest version; f16 and bf16 are converted on the way in and out.
+the processor; `composed` is written in other operators before it runs or trains, whose kernels and gradients it has. *Types* are those of the newest version; f16 and bf16 are converted on the way in and out.
 """
 
 DOMAINS = OrderedDict([

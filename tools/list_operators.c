@@ -10,7 +10,7 @@ static const char *gradient_of(const ot_op_def *op)
 {
     if (op->flags & OT_OP_NO_GRAD)
         return op->train ? "rewritten" : "none";
-    return ot__op_is_differentiable(op) ? "yes" : "";
+    return ot__op_is_differentiable(op) || ot__op_is_composed(op) ? "yes" : "";
 }
 
 int main(void)
@@ -19,6 +19,8 @@ int main(void)
         for (const ot_op_def *op = ot__op_records(i); op->name; op++) {
             printf("%s\t%s\t%d\t%s\t", op->domain && op->domain[0] ? op->domain : "ai.onnx",
                    op->name, op->since, op->upgrade ? "raised" : "");
+            if (ot__op_is_composed(op))
+                printf("composed");
             for (const ot_kernel *k = op->kernels; k && k->name; k++)
                 if (k == op->kernels || strcmp(k->name, k[-1].name) != 0)
                     printf("%s%s", k == op->kernels ? "" : " ", k->name);

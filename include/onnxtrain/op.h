@@ -235,7 +235,9 @@ struct ot_op_def {
                                 ///< NULL: ONNX cannot say it
     void (*train)(ot_grad *g);  ///< as expand, before gradients are built: the node in operators
                                 ///< whose gradient there is, here or also in ONNX Runtime; NULL:
-                                ///< it stays
+                                ///< it stays. A record that has it and no kernels is composed: so
+                                ///< its nodes are written wherever they run, too, and kernels and
+                                ///< gradients are those of the other operators
     void (*eval)(ot_grad *g);   ///< as expand, in the eval model: the node in operators that also
                                 ///< ONNX Runtime runs; NULL: it stays
     ot_value *(*recompute)(ot_grad *g); ///< emits one node that makes output 0 once more, to the

@@ -44,114 +44,6 @@ ot_status ot__init_normal(ot_tensor *tensor, uint64_t seed, const char *name)
     return draw_values(tensor, (distribution){.is_normal = true, .b = 1.0}, seed, name);
 }
 
-// ---- random nodes ----
-
-typedef struct random_operator {
-    const char *op_type;
-    bool is_normal, is_like;
-} random_operator;
-
-static const random_operator random_operators[] = {
-    {"RandomNormal", true, false},
-    {"RandomUniform", false, false},
-    {"RandomNormalLike", true, true},
-    {"RandomUniformLike", false, true},
-};
-
-static const random_operator *find_random(const ot_node *node)
-{
-    for (size_t i = 0; node->domain[0] == '\0' && i < OT_COUNT(random_operators); i++)
-        if (strcmp(node->op_type, random_operators[i].op_type) == 0)
-            return &random_operators[i];
-    return NULL;
-}
-
-static double float_attr(const ot_node *node, const char *name, double otherwise)
-{
-    const ot_attr *attr = ot__node_attr(node, name);
-
-    return attr && attr->kind == OT_ATTR_FLOAT ? (double)attr->f : otherwise;
-}
-
-// False when the shape follows only at run time: then the node is noise, not an initial value.
-static bool constant_type(const ot_node *node, bool is_like, ot_dtype *dtype, ot_shape *shape)
-{
-    const ot_attr *type = ot__node_attr(node, "dtype"), *dims = ot__node_attr(node, "shape");
-
-    *dtype = OT_F32;
-    if (is_like) {
-        const ot_value *x = node->n_inputs > 0 ? node->inputs[0] : NULL;
-        const ot_tensor *like = x && !x->constant ? ot__match_constant(x->producer)
-                                : x               ? x->constant
-                                                  : NULL;
-
-        if (!like)
-            return false;
-        *dtype = ot_tensor_dtype(like);
-        *shape = *ot_tensor_shape(like);
-    } else {
-        if (!dims || dims->kind != OT_ATTR_INTS || dims->n > OT_MAX_NDIM)
-            return false;
-        *shape = (ot_shape){.ndim = dims->n};
-        for (int k = 0; k < dims->n; k++)
-            shape->dim[k] = dims->ints[k];
-    }
-    if (type && type->kind == OT_ATTR_INT)
-        *dtype = type->i > 0 && type->i < 64 ? (ot_dtype)type->i : OT_DTYPE_UNDEFINED;
-    return true;
-}
-
-// The node is detached where values take its place.
-static ot_status draw_node(ot_graph *graph, ot_node *node, const random_operator *op, uint64_t seed)
-{
-    const ot_attr *own_seed = ot__node_attr(node, "seed");
-    const distribution d = {.is_normal = op->is_normal,
-                            .a = float_attr(node, op->is_normal ? "mean" : "low", 0.0),
-                            .b = float_attr(node, op->is_normal ? "scale" : "high", 1.0)};
-    ot_value *value = node->n_outputs > 0 ? node->outputs[0] : NULL;
-    ot_dtype dtype;
-    ot_shape shape;
-    ot_tensor *tensor;
-    int64_t count;
-    size_t n_bytes;
-
-    if (!value || value->is_output || !constant_type(node, op->is_like, &dtype, &shape))
-        return OT_OK;
-    if (!ot__dtype_is_float(dtype))
-        return ot__error(OT_ERR_INVALID, "%s: element type %s, expected a float type",
-                         OT_LABEL(node), ot_dtype_name(dtype));
-    if (own_seed && own_seed->kind == OT_ATTR_FLOAT) {
-        uint32_t bits;
-
-        memcpy(&bits, &own_seed->f, sizeof bits);
-        seed = bits;
-    }
-    tensor = ot__model_tensor_new(graph->model, dtype, &shape);
-    if (!tensor)
-        return ot__error_prefix(ot__shape_count(&shape, &count) &&
-                                        ot__dtype_bytes(dtype, count, &n_bytes)
-                                    ? OT_ERR_NO_MEMORY
-                                    : OT_ERR_INVALID,
-                                "%s", OT_LABEL(node));
-    OT_TRY(draw_values(tensor, d, seed, value->name));
-    ot__node_detach(node);
-    return ot__made(ot__graph_add_initializer(graph, value, tensor));
-}
-
-static ot_status draw_nodes(ot_graph *graph, uint64_t seed)
-{
-    ot_status st = OT_OK;
-
-    for (int n = 0; st == OT_OK && n < graph->n_nodes; n++) {
-        const random_operator *op = find_random(graph->nodes[n]);
-
-        if (op)
-            st = draw_node(graph, graph->nodes[n], op, seed);
-    }
-    ot__graph_drop_detached(graph);
-    return st;
-}
-
 // ---- patterns ----
 
 typedef enum init_kind { INIT_KAIMING, INIT_XAVIER, INIT_ZEROS, INIT_ONES } init_kind;
@@ -298,7 +190,7 @@ ot_status ot__init_parameters(ot_model *model, const ot_artifacts_options *optio
     ot_status st;
 
     OT_TRY(ot__model_inline_functions(model));
-    OT_TRY(draw_nodes(model->graph, options->seed));
+    OT_TRY(ot__pass_draw(model, options->seed));
     if (options->n_init == 0)
         return OT_OK;
     OT_TRY(ot__numbers_build(model->graph, &in.numbers));

@@ -118,6 +118,13 @@ typedef struct ot__lines {
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
+// ---- ref_hardmax.c ----
+
+// 1 at the first of the greatest elements of a line, else 0; NaN is greater than all. y may be x.
+#define OT_DECLARE(suffix, T) void ot__ref_hardmax_##suffix(T *y, const T *x, const ot__lines *l);
+OT_KERNEL_FLOATS(OT_DECLARE)
+#undef OT_DECLARE
+
 // ---- ref_nll.c: negative log likelihood of log_prob (n, classes, inner) and labels (n, inner)
 // ----
 
@@ -155,6 +162,27 @@ int64_t ot__ref_nll_check(const void *labels, const ot__nll *p);
                                    const T *weight, bool softmax, const ot__nll *p);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
+
+// ---- ref_random.c: element i of y from draw i of the key ----
+
+// Mean and standard deviation, or lower and upper bound.
+typedef struct ot__distribution {
+    bool is_normal;
+    double a, b;
+} ot__distribution;
+void ot__ref_random(void *y, ot_dtype dtype, ot__distribution distribution, int64_t count,
+                    ot__rng_key key); // y of any float type
+#define OT_DECLARE(suffix, T)                                                                      \
+    /* sums (batch, n): running sums of exp(x), over that of the greatest of a row; n >= 1 */      \
+    void ot__ref_weight_sums_##suffix(double *sums, const void *x, int64_t batch, int64_t n);
+OT_KERNEL_FLOATS(OT_DECLARE)
+#undef OT_DECLARE
+// y = `one`, of `size` bytes, with the probability x (f32 or f64), else 0.
+void ot__ref_bernoulli(void *y, const void *x, ot_dtype dtype, const void *one, size_t size,
+                       int64_t count, ot__rng_key key);
+// y (batch, n_samples), of i32 or i64: classes drawn by their weights, whose sums are above 0.
+void ot__ref_multinomial(void *y, ot_dtype dtype, const double *sums, int64_t batch,
+                         int64_t n_classes, int64_t n_samples, ot__rng_key key);
 
 // ---- ref_dropout.c ----
 

@@ -71,6 +71,11 @@ bool ot__op_is_differentiable(const ot_op_def *op)
     return op->grad != NULL;
 }
 
+bool ot__op_is_composed(const ot_op_def *op)
+{
+    return op->kernels == NULL && op->train != NULL;
+}
+
 // ---- type sets ----
 
 static uint64_t type_bit(const char *name)

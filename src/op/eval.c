@@ -129,10 +129,9 @@ static ot_status make_outputs(evaluation *e, ot_tensor **out)
     return OT_OK;
 }
 
-static ot_status run_reference(const ot_node *node, const ot_arg *const *in,
+static ot_status run_reference(const ot_node *node, const ot_step *step, const ot_arg *const *in,
                                const void *const *constant, int n_in, ot_arg *const *out, int n_out)
 {
-    const ot_step step = {.training = true};
     ot_prep p = {.node = node,
                  .in = in,
                  .out = (const ot_arg *const *)out,
@@ -140,7 +139,7 @@ static ot_status run_reference(const ot_node *node, const ot_arg *const *in,
                  .n_in = n_in,
                  .n_out = n_out,
                  .n_threads = ot__parallel_max()};
-    ot_run r = {.in = in, .out = out, .n_in = n_in, .n_out = n_out, .step = &step};
+    ot_run r = {.in = in, .out = out, .n_in = n_in, .n_out = n_out, .step = step};
     int *first = ot__arena_alloc(node->graph->model->arena, ((size_t)n_in + 1) * sizeof(*first));
     const ot_kernel *kernel;
     ot__edges edges;
@@ -174,29 +173,89 @@ static ot_status run_reference(const ot_node *node, const ot_arg *const *in,
     return st;
 }
 
-static ot_status evaluate_node(const ot_node *node, const ot_tensor *const *in, int n_in,
-                               ot_tensor **out, int n_out)
+// ---- operators that are composed of others: these, each in its turn ----
+
+// What the node makes become constants of its graph.
+static ot_status evaluate_into_graph(ot_node *node)
+{
+    ot_model *model = node->graph->model;
+    const size_t n_in = (size_t)node->n_inputs + 1, n_out = (size_t)node->n_outputs + 1;
+    const ot_tensor **in = ot__arena_alloc(model->arena, n_in * sizeof(ot_tensor *));
+    ot_tensor **out = ot__arena_alloc(model->arena, n_out * sizeof(ot_tensor *));
+    ot_status st;
+
+    OT_TRY(ot__made(in != NULL && out != NULL));
+    for (int i = 0; i < node->n_inputs; i++)
+        in[i] = node->inputs[i] == NULL ? NULL : node->inputs[i]->constant;
+    st = ot__op_eval(node, in, node->n_inputs, out, node->n_outputs);
+    for (int i = 0; i < node->n_outputs; i++) {
+        ot_value *y = node->outputs[i];
+
+        if (out[i] == NULL)
+            continue;
+        if (st != OT_OK) {
+            ot_tensor_destroy(out[i]);
+            continue;
+        }
+        st = ot__model_hold_tensor(model, out[i]); // destroys it where it cannot
+        if (st != OT_OK)
+            continue;
+        y->constant = out[i];
+        ot__value_set(y, out[i]->dtype, &out[i]->shape);
+    }
+    return st;
+}
+
+static ot_status evaluate_composed(evaluation *e, ot_tensor **out)
+{
+    ot_graph *graph = e->model->graph;
+    ot_value **y =
+        ot__arena_memdup(e->model->arena, e->node->outputs, (size_t)e->n_out * sizeof(ot_value *));
+    char label[160];
+
+    OT_TRY(ot__made(y != NULL));
+    OT_TRY(ot__rewrite_node(e->node, e->node->op->train));
+    for (int n = 0; n < graph->n_nodes; n++)
+        if (graph->nodes[n] != e->node)
+            OT_TRY(evaluate_into_graph(graph->nodes[n]));
+    for (int i = 0; i < e->n_out; i++) {
+        if (y[i] == NULL)
+            continue;
+        if (y[i]->constant == NULL)
+            return ot__error(OT_ERR_UNSUPPORTED, "%s: output %d does not follow",
+                             ot__node_label(e->node, label, sizeof(label)), i);
+        OT_TRY(ot_tensor_clone(y[i]->constant, &out[i]));
+    }
+    return OT_OK;
+}
+
+static ot_status evaluate_node(const ot_node *node, const ot_step *step, const ot_tensor *const *in,
+                               int n_in, ot_tensor **out, int n_out)
 {
     evaluation e = {0};
     ot_status st = evaluation_alloc(&e, n_in, n_out);
 
     OT_THEN(st, build_scratch(&e, node, in));
-    OT_THEN(st, set_input_args(&e, in));
-    OT_THEN(st, make_outputs(&e, out));
-    OT_THEN(st, run_reference(e.node, e.in, e.constant, n_in, e.out, n_out));
+    if (ot__op_is_composed(node->op)) {
+        OT_THEN(st, evaluate_composed(&e, out));
+    } else {
+        OT_THEN(st, set_input_args(&e, in));
+        OT_THEN(st, make_outputs(&e, out));
+        OT_THEN(st, run_reference(e.node, step, e.in, e.constant, n_in, e.out, n_out));
+    }
     evaluation_deinit(&e);
     return st;
 }
 
-ot_status ot__op_eval(const ot_node *node, const ot_tensor *const *in, int n_in, ot_tensor **out,
-                      int n_out)
+ot_status ot__op_eval_in_step(const ot_node *node, const ot_step *step, const ot_tensor *const *in,
+                              int n_in, ot_tensor **out, int n_out)
 {
     ot_status st;
 
     for (int i = 0; i < n_out; i++)
         out[i] = NULL;
     st = n_in == node->n_inputs && n_out == node->n_outputs
-             ? evaluate_node(node, in, n_in, out, n_out)
+             ? evaluate_node(node, step, in, n_in, out, n_out)
              : ot__error(OT_ERR_INVALID,
                          "evaluating '%s' with %d inputs and %d outputs of %d and %d", node->name,
                          n_in, n_out, node->n_inputs, node->n_outputs);
@@ -205,4 +264,10 @@ ot_status ot__op_eval(const ot_node *node, const ot_tensor *const *in, int n_in,
         out[i] = NULL;
     }
     return st;
+}
+
+ot_status ot__op_eval(const ot_node *node, const ot_tensor *const *in, int n_in, ot_tensor **out,
+                      int n_out)
+{
+    return ot__op_eval_in_step(node, &(ot_step){.training = true}, in, n_in, out, n_out);
 }

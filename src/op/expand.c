@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { SCATTER_ADDS_SINCE = 16 }; // opset
+enum { SCATTER_ADDS_SINCE = 16, REDUCE_AXES_SINCE = 18 }; // opsets
 
 bool ot_expand_wants(const ot_grad *g, int output)
 {
@@ -124,6 +124,17 @@ ot_value *ot__emit_sum(ot_grad *g, ot_value *v, const int64_t *axes, int n, bool
         return NULL;
     return ot_emit_output(
         g, ot_emit(g, "ReduceSum", keep_axes ? "keepdims = 1" : "keepdims = 0", in, 2, 1), 0);
+}
+
+ot_value *ot__emit_reduce(ot_grad *g, const char *op, ot_value *v, const int64_t *axes, int n)
+{
+    const bool are_input = ot__model_opset(g->build.graph->model, "") >= REDUCE_AXES_SINCE;
+    ot_value *const in[] = {v, are_input ? ot_emit_constant_i64(g, axes, n) : NULL};
+    ot_node *node = v == NULL ? NULL : ot_emit(g, op, "keepdims = 1", in, are_input ? 2 : 1, 1);
+
+    if (!are_input)
+        ot_emit_ints(g, node, "axes", axes, n);
+    return ot_emit_output(g, node, 0);
 }
 
 ot_value *ot__emit_reshape(ot_grad *g, ot_value *v, const int64_t *dims, int n)

@@ -8,6 +8,8 @@
 ot_value *ot__emit_times(ot_grad *g, ot_value *v, double number); // v itself for 1
 ot_value *ot__emit_transpose(ot_grad *g, ot_value *v, const int64_t *perm, int n);
 ot_value *ot__emit_sum(ot_grad *g, ot_value *v, const int64_t *axes, int n, bool keep_axes);
+// A reduction that keeps the axes; its operator has had them as an input since opset 18.
+ot_value *ot__emit_reduce(ot_grad *g, const char *op, ot_value *v, const int64_t *axes, int n);
 ot_value *ot__emit_reshape(ot_grad *g, ot_value *v, const int64_t *dims, int n);
 ot_value *ot__emit_concat(ot_grad *g, ot_value *const *parts, int n, int64_t axis);
 // Elements first .. last - 1 of a list, or of v's shape (a constant where they are known).

@@ -53,6 +53,13 @@ bool ot__refuse(ot_infer *c, const char *format, ...)
     return false;
 }
 
+bool ot__infer_made(ot_infer *c, bool made)
+{
+    if (c->status == OT_OK && !made)
+        c->status = OT_ERR_NO_MEMORY;
+    return made;
+}
+
 // ---- what the record asks ----
 
 const ot_node *ot_infer_node(const ot_infer *c)
@@ -348,9 +355,7 @@ static void keep_known(ot_infer *c, ot_value *value, const int64_t *values, int 
     if (value->n_known == n && memcmp(value->known, values, (size_t)n * sizeof(*values)) == 0)
         return;
     value->known = ot__arena_memdup(c->model->arena, values, (size_t)n * sizeof(*values));
-    if (value->known == NULL)
-        c->status = c->status == OT_OK ? OT_ERR_NO_MEMORY : c->status;
-    value->n_known = value->known == NULL ? 0 : n;
+    value->n_known = ot__infer_made(c, value->known != NULL) ? n : 0;
 }
 
 void ot_infer_set_values(ot_infer *c, int output, const int64_t *values, int n)

@@ -88,6 +88,9 @@ ot_status ot__attr_check_bounds(const ot_attr_spec *spec, double value);
 int ot__op_tile_attrs(const ot_node *node, float *attrs);
 bool ot__op_writes_state(const ot_node *node);      // has a STATE port that is given
 bool ot__op_is_differentiable(const ot_op_def *op); // has a gradient rule
+// Has no kernels: its nodes are written in other operators (ot_op_def.train) before they run, train
+// or are evaluated.
+bool ot__op_is_composed(const ot_op_def *op);
 // The record of a node that need not have been checked; NULL: unknown.
 const ot_op_def *ot__node_record(const ot_node *node);
 // Output 0 is input 0's elements, each once (OT_OP_REARRANGE or OT_OP_VIEW); need not have been
@@ -141,7 +144,8 @@ ot_status ot__op_infer_stated(ot_node *node, bool *was_wrong);
 // Helpers for records
 // As ot_infer_fail(); false, for checks that return it.
 OT_COLD bool ot__refuse(ot_infer *c, const char *format, ...) OT_PRINTF(2, 3);
-void ot__infer_same_shape(ot_infer *c); // output 0 = type and shape of input 0
+bool ot__infer_made(ot_infer *c, bool made); // OT_ERR_NO_MEMORY unless it is; gives it back
+void ot__infer_same_shape(ot_infer *c);      // output 0 = type and shape of input 0
 // Whether inputs a and b may have the same shape, or input i one element (absent ones may); else a
 // failure. Kernels rely on it: without, a file could make them read beyond a tensor.
 bool ot__infer_matches(ot_infer *c, int a, int b);
@@ -178,6 +182,9 @@ bool ot__node_is_identity(const ot_node *node);                   // by its reco
 // omitted inputs.
 ot_status ot__op_eval(const ot_node *node, const ot_tensor *const *in, int n_in, ot_tensor **out,
                       int n_out);
+// The same with what a step has, such as the seed of random numbers.
+ot_status ot__op_eval_in_step(const ot_node *node, const ot_step *step, const ot_tensor *const *in,
+                              int n_in, ot_tensor **out, int n_out);
 
 // ---- attributes as text (attr_text.c) ----
 

@@ -415,7 +415,8 @@ static bool take_attention(ot__attention_match *m, ot_node *softmax)
     m->region->output = take_order(m, node->outputs[0]);
     if (m->region->output == NULL)
         return false;
-    return ot__attention_place(m, &made) && ot__attention_sources_differ(m->a);
+    return ot__attention_place(m, &made) && ot__attention_sources_differ(m->a) &&
+           ot__region_keeps(m->region->output, m->a->scale);
 }
 
 static ot_status match_attention(const ot__uses *uses, ot_node *softmax, bool is_short,

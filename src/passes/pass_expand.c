@@ -37,15 +37,18 @@ void ot__pass_drop_imports(ot_model *model, const char *of)
     model->n_opsets = kept;
 }
 
-typedef enum form { EXPANDED, TRAINING, EVALUATING } form;
+typedef enum form { EXPANDED, TRAINING, EVALUATING, RUNNING } form;
 
 // What a rewriting emits stands behind, and has its turn too.
 static ot_status rewrite_nodes(ot_graph *graph, form to)
 {
     for (int n = 0; n < graph->n_nodes; n++) {
         const ot_op_def *op = graph->nodes[n]->op;
-        void (*const rewritings[])(ot_grad * g) = {
-            [EXPANDED] = op->expand, [TRAINING] = op->train, [EVALUATING] = op->eval};
+        void (*const rewritings[])(ot_grad * g) = {[EXPANDED] = op->expand,
+                                                   [TRAINING] = op->train,
+                                                   [EVALUATING] = op->eval,
+                                                   [RUNNING] =
+                                                       ot__op_is_composed(op) ? op->train : NULL};
 
         OT_TRY(ot__rewrite_node(graph->nodes[n], rewritings[to]));
     }
@@ -83,4 +86,21 @@ ot_status ot__pass_eval(ot_model *model)
 {
     OT_TRY(rewrite_nodes(model->graph, EVALUATING));
     return ot__pass_finished(model, "eval");
+}
+
+static bool has_composed(const ot_graph *graph)
+{
+    for (int n = 0; n < graph->n_nodes; n++)
+        if (ot__op_is_composed(graph->nodes[n]->op))
+            return true;
+    return false;
+}
+
+ot_status ot__pass_compose(ot_model *model, bool *changed)
+{
+    *changed = has_composed(model->graph);
+    if (!*changed)
+        return OT_OK;
+    OT_TRY(rewrite_nodes(model->graph, RUNNING));
+    return ot__pass_finished(model, "compose");
 }

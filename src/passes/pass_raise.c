@@ -31,6 +31,7 @@ ot_status ot__pass_raise(ot_model *model, int64_t opset)
         if (node->domain[0] == '\0' && !ot__op_is_foreign(node) && op != node->op)
             OT_TRY(raise_one(node, op, opset));
     }
+    OT_TRY(ot__graph_sort(model->graph)); // what a node is raised to may read new ones
     OT_TRY(ot__model_set_opset(model, "", opset));
     return ot__pass_finished(model, "raise");
 }

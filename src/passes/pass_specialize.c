@@ -106,11 +106,15 @@ ot_status ot__pass_specialize(ot_model *model, const ot_shape *input_shapes, int
 {
     specializing s = {.model = model};
     ot_status st = set_inputs(&s, input_shapes, n_inputs);
+    bool was_composed;
 
     ot__map_deinit(&s.first);
     OT_TRY(st);
     forget_symbols(model->graph);
     OT_TRY(ot__pass_fold(model, 0)); // infers on its way
+    OT_TRY(ot__pass_compose(model, &was_composed));
+    if (was_composed)
+        OT_TRY(ot__pass_fold(model, 0));
     OT_TRY(ot__pass_prune(model));
     OT_TRY(check_static(model));
     return ot__pass_finished(model, "specialize");

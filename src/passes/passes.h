@@ -109,6 +109,13 @@ bool ot__pass_has_training_form(const ot_model *model); // whether there is any 
 // pass_expand.c: nodes become what also ONNX Runtime runs (ot_op_def.eval): recurrent layers that
 // have the batch first layers by steps between Transposes.
 ot_status ot__pass_eval(ot_model *model);
+// pass_draw.c: nodes that draw numbers of nothing but a constant shape become initializers, of this
+// seed where they have none of their own; outputs of the graph stay. The model need not have been
+// checked.
+ot_status ot__pass_draw(ot_model *model, uint64_t seed);
+// pass_expand.c: nodes of operators that have no kernels become others (ot__op_is_composed).
+// *changed: there were some; what has been emitted is to be folded.
+ot_status ot__pass_compose(ot_model *model, bool *changed);
 // pass_prune.c: nodes and constants nothing needs.
 ot_status ot__pass_prune(ot_model *model);
 // pass_specialize.c: give every graph input its concrete shape (checked against the declared one),

@@ -268,7 +268,8 @@ static bool check_values(runner *r, const char *name, const ot_model *model, tol
 {
     char message[MESSAGE_SIZE];
     ot_model *data;
-    bool good = load(r, name, ".data.onnx", &data) == OT_OK;
+    bool good = load(r, name, ".data.onnx", &data) == OT_OK &&
+                ot__model_align_constants(data) == OT_OK;
 
     if (!good)
         snprintf(message, sizeof message, "%s", ot_error_message());

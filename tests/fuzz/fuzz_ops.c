@@ -97,9 +97,9 @@ static ot_tensor *take_tensor(source *s, ot_dtype dtype, const ot_shape *shape)
 
 static void take_attr(source *s, ot_node *node, const ot_attr_spec *spec)
 {
-    static const char *const words[] = {"SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET", "reflect",
-                                        "edge",       "wrap",       "none",  "mean",   "sum",
-                                        "tanh",       "add",        ""};
+    static const char *const words[] = {"SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET",   "reflect",
+                                        "edge",       "wrap",       "none",  "mean",     "sum",
+                                        "tanh",       "add",        "CRD",   "circular", ""};
     int64_t ints[8];
     const unsigned n = take(s) % 7;
     ot_shape shape;
@@ -159,7 +159,8 @@ static void add_input(one_node *one, source *s, const ot_op_def *op, const ot_po
 
 static bool make(one_node *one, source *s)
 {
-    const ot_op_def *op = ot__op_records((int)(take(s) % (unsigned)ot__op_count()));
+    const unsigned at = take(s) << 8; // there are more than 256
+    const ot_op_def *op = ot__op_records((int)((at | take(s)) % (unsigned)ot__op_count()));
     const bool is_onnx = !op->domain || !op->domain[0];
     const int64_t opset = is_onnx ? 7 + (int64_t)take(s) % (ot__op_newest_opset - 6) : 1;
     ot_value *x[MAX_INPUTS] = {NULL}, *y[MAX_OUTPUTS] = {NULL};
@@ -228,8 +229,11 @@ static ot_status host_set_dx(void *context, const ot_node *node, int i, ot_value
 static void write_gradients(ot_model *model)
 {
     const ot__grad_host host = {model->graph, host_dy, host_wants, host_set_dx};
-    const int n = model->graph->n_nodes; // without those that rules append
+    bool was_composed;
+    int n;
 
+    (void)ot__pass_compose(model, &was_composed);
+    n = model->graph->n_nodes; // without those that rules append
     for (int i = 0; i < n; i++)
         if (ot__op_is_differentiable(model->graph->nodes[i]->op))
             (void)ot__op_grad(model->graph->nodes[i], &host);

@@ -19,7 +19,9 @@ enum {
     OT_CASE_NO_GRAD = 1, // no gradient check: at a kink, or too large
     OT_CASE_STATIC = 2,  // the operator needs extents that are numbers
     OT_CASE_RULE = 8,    // with NO_GRAD: the gradient is by definition not that of Y
+    OT_CASE_ZERO = 16,   // the gradient is 0 by definition
     OT_CASE_IMAGE = 4,   // input 0's spatial extents (axis 2 and on) may be symbolic too
+    OT_CASE_OPEN = 16,   // all extents may be symbolic
 };
 
 // Tensors are written "f32[3,4]" (random, all elements of all inputs well apart, default -2 .. 2

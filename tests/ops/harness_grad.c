@@ -231,7 +231,7 @@ bool host_evaluate(host *h, const inputs *in, ot_tensor *const *dy, const roundi
         return false;
     }
     for (int i = 0; i < in->n; i++)
-        if (in->tensor[i] != NULL)
+        if (in->tensor[i] != NULL && h->one.node->inputs[i] != NULL) // raising may move constants
             ot__map_put(&r->tensors, h->one.node->inputs[i]->name, in->tensor[i]);
     for (int i = 0; i < OT_CASE_MAX_PORTS; i++)
         if (dy[i] != NULL)
@@ -259,10 +259,42 @@ bool host_make(host *h, const ot_op_test *test, const ot_op_case *c, const input
         h->wants[i] = (want == ALL || want == i) && is_float_input(concrete->node, in, i, h->dtype);
     if (!make_dy(h, concrete, only, dy))
         return false;
-    if (ot__op_grad(h->one.node, &callbacks) == OT_OK)
+    if ((ot__op_is_composed(h->one.node->op) ? host_compose(h, in->n)
+                                             : ot__op_grad(h->one.node, &callbacks)) == OT_OK)
         return true;
     fail("gradient rule with %s dim sizes: %s", extent_names[extents], ot_error_message());
     return false;
+}
+
+// What the operator is composed of for these extents, against what it is for numbers.
+static void check_composed_outputs(const host *h, const one_node *concrete, const inputs *in,
+                                   results *r)
+{
+    ot_tensor *expected[OT_CASE_MAX_PORTS] = {NULL};
+
+    if (!ot__op_is_composed(concrete->node->op))
+        return;
+    if (run_reference(concrete, in, expected) != OT_OK)
+        fail("forward: %s", ot_error_message());
+    for (int i = 0; i < OT_CASE_MAX_PORTS; i++) {
+        if (expected[i] != NULL)
+            tensors_agree(result_of(r, h->y[i]), expected[i], expected[i]->dtype, 1,
+                          "output with other extents");
+        ot_tensor_destroy(expected[i]);
+    }
+}
+
+// No way leads from the input to the outputs: then none of its elements changes them.
+static void check_constant(const one_node *one, const inputs *in, ot_tensor *const *dy, int i,
+                           const char *what)
+{
+    ot_tensor *zeros = NULL;
+
+    if (ot_tensor_create(OT_F64, &in->tensor[i]->shape, &zeros) == OT_OK) {
+        memset(zeros->data, 0, zeros->n_bytes);
+        compare_input(one, in, dy, zeros, i, what);
+    }
+    ot_tensor_destroy(zeros);
 }
 
 static void check_one(const ot_op_test *test, const ot_op_case *c, const inputs *in,
@@ -275,10 +307,13 @@ static void check_one(const ot_op_test *test, const ot_op_case *c, const inputs 
     if (!host_make(&h, test, c, in, concrete, extents, want, only, dy) ||
         !host_evaluate(&h, in, dy, NULL, r))
         goto done;
+    check_composed_outputs(&h, concrete, in, r);
     for (int i = 0; i < in->n; i++) {
         const ot_tensor *dx = h.dx[i] == NULL ? NULL : result_of(r, h.dx[i]);
 
-        if (!h.wants[i] && h.dx[i] != NULL)
+        if (h.is_constant[i])
+            check_constant(concrete, in, dy, i, extent_names[extents]);
+        else if (!h.wants[i] && h.dx[i] != NULL)
             fail("the rule sets a gradient of input %d that is not wanted", i);
         else if (h.wants[i] && dx == NULL)
             fail("no gradient of input %d (%s dim sizes)", i, extent_names[extents]);
@@ -313,8 +348,9 @@ void check_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *
     const ot_status st = one_node_make(test, c, in, STATIC_EXTENTS, &concrete);
     const ot_op_def *op = st == OT_OK ? concrete.node->op : NULL;
 
-    one_node_deinit(&concrete);
-    if (op == NULL || op->grad == NULL || inputs_to_f64(in, op, &wide) != OT_OK ||
+    one_node_deinit(&concrete); // but not its records
+    if (op == NULL || (op->grad == NULL && !ot__op_is_composed(op)) ||
+        inputs_to_f64(in, concrete.given, &wide) != OT_OK ||
         one_node_make(test, c, &wide, STATIC_EXTENTS, &concrete) != OT_OK)
         goto done;
     n_in = count_float(&concrete, &wide, true);

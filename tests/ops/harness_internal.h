@@ -38,6 +38,7 @@ typedef enum extent_kind {
 typedef struct one_node {
     ot_model *model;
     ot_node *node;
+    const ot_op_def *given; // the record that the case's inputs are for, before it is raised
 } one_node;
 ot_status one_node_make(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                         extent_kind extents, one_node *out);
@@ -67,7 +68,7 @@ typedef struct layouts {
 
 typedef struct call {
     const one_node *one;
-    const ot_kernel *kernel;
+    const ot_kernel *kernel; // NULL: the operator is composed of others, and evaluated so
     const inputs *in;
     int in_place;        // the input whose memory output 0 takes; -1: none
     const buffers *sums; // what is in outputs that the kernel can add to, and then adds to; NULL:
@@ -143,6 +144,10 @@ void check_layouts(const ot_op_case *c, const call *plain, const oracle *expecte
 bool was_offered_layouts(const ot_kernel *kernel);
 void check_against(const ot_op_case *c, const buffers *found, const oracle *expected,
                    const char *what);
+// The values that the case states.
+void check_expected(const ot_op_case *c, const buffers *b, const one_node *one, const char *kernel);
+call reference_call(const one_node *one, const inputs *in);
+ot_status oracle_make(oracle *o, const ot_op_case *c, const one_node *one, const inputs *in);
 void time_kernels(const ot_op_test *test, const ot_op_case *c, const inputs *in,
                   const one_node *one);
 ot_status run_reference(const one_node *one, const inputs *in, ot_tensor **out);
@@ -168,6 +173,10 @@ typedef struct host {
     ot_value *dy[OT_CASE_MAX_PORTS]; // gradient of output i, NULL when none arrives
     ot_value *dx[OT_CASE_MAX_PORTS]; // what the rule sets
     bool wants[OT_CASE_MAX_PORTS];
+    // Of an operator that is composed of others: its outputs, NULL otherwise, and the inputs that
+    // they do not depend on.
+    ot_value *y[OT_CASE_MAX_PORTS];
+    bool is_constant[OT_CASE_MAX_PORTS];
 } host;
 // `h->dtype` is set; random dY come with it, which the caller destroys.
 bool host_make(host *h, const ot_op_test *test, const ot_op_case *c, const inputs *in,
@@ -191,6 +200,13 @@ bool host_evaluate(host *h, const inputs *in, ot_tensor *const *dy, const roundi
 const ot_tensor *result_of(results *r, const ot_value *v);
 void results_deinit(results *r);
 
+// ---- operators that are composed of others (harness_composed.c) ----
+
+void check_composed(const ot_op_test *test, const ot_op_case *c, const inputs *in,
+                    const one_node *one);
+// Writes the node in other operators, and the gradients that are wanted.
+ot_status host_compose(host *h, int n_inputs);
+
 // ---- mixed precision (harness_narrow.c, harness_narrow_kernels.c, harness_narrow_grad.c) ----
 
 void check_narrow(const ot_op_test *test, const ot_op_case *c, const inputs *in);
@@ -200,6 +216,7 @@ bool kernel_names(const ot_op_def *op, const ot_kernel *kernel, ot_dtype dtype);
 bool was_run_narrow(const ot_kernel *kernel, ot_dtype narrow); // by that
 // The inputs again, each f32 rounded to `narrow`.
 bool inputs_round(const inputs *from, ot_dtype narrow, inputs *out);
+bool list_outputs(one_node *one); // as those of the graph
 // Runs a graph on the inputs and, behind them, those of `more` that are there.
 struct ot__plan_options;
 ot_status run_graph(ot_graph *graph, const inputs *in, ot_tensor *const *more,

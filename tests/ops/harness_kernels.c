@@ -103,8 +103,7 @@ static bool should_run(const ot_kernel *kernel, ot_status st)
     return st != OT_ERR_UNSUPPORTED || kernel->can_run == NULL;
 }
 
-static void check_expected(const ot_op_case *c, const buffers *b, const one_node *one,
-                           const char *kernel)
+void check_expected(const ot_op_case *c, const buffers *b, const one_node *one, const char *kernel)
 {
     enum { SIX_DIGITS = 3 }; // times the table's tolerance, for values written with six digits
     int at = 0;
@@ -201,7 +200,7 @@ bool check_kernel(const ot_op_case *c, const call *plain, const oracle *expected
     return st == OT_OK;
 }
 
-// The first reference kernel that takes the node's element types; NULL: there is none.
+// The first reference kernel that takes the node's element types; NULL: it is composed.
 static const ot_kernel *reference_kernel(const ot_node *node)
 {
     for (const ot_kernel *k = node->op->kernels; k != NULL && k->run != NULL; k++)
@@ -210,12 +209,12 @@ static const ot_kernel *reference_kernel(const ot_node *node)
     return NULL;
 }
 
-static call reference_call(const one_node *one, const inputs *in)
+call reference_call(const one_node *one, const inputs *in)
 {
     return (call){.one = one, .kernel = reference_kernel(one->node), .in = in, .in_place = -1};
 }
 
-static ot_status oracle_make(oracle *o, const ot_op_case *c, const one_node *one, const inputs *in)
+ot_status oracle_make(oracle *o, const ot_op_case *c, const one_node *one, const inputs *in)
 {
     const ot_op_def *op = one->node->op;
     const call reference = reference_call(one, in);
@@ -280,7 +279,7 @@ void check_kernels_against_f64(const ot_op_test *test, const ot_op_case *c, cons
 {
     wide_case w;
 
-    if (!wide_make(&w, test, c, in, one->node->op)) {
+    if (!wide_make(&w, test, c, in, one->given)) {
         check_kernels(c, in, one); // the record has no f64 for these types
     } else if (wide_measure(&w, c)) {
         check_all(c, in, one, &w.expected);
@@ -308,7 +307,7 @@ void time_kernels(const ot_op_test *test, const ot_op_case *c, const inputs *in,
 {
     enum { RUNS = 7 };
 
-    for (const ot_kernel *k = one->node->op->kernels; k->name != NULL; k++) {
+    for (const ot_kernel *k = one->node->op->kernels; k != NULL && k->name != NULL; k++) {
         if (!ot__kernel_takes(k, one->node))
             continue;
         double best = INFINITY;

@@ -42,7 +42,7 @@ bool inputs_round(const inputs *from, ot_dtype narrow, inputs *out)
     return true;
 }
 
-static bool list_outputs(one_node *one)
+bool list_outputs(one_node *one)
 {
     for (int i = 0; i < one->node->n_outputs; i++)
         if (one->node->outputs[i] != NULL && !one->node->outputs[i]->is_output &&

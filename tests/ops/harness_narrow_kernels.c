@@ -184,8 +184,7 @@ static void check_type(problem *p, const ot_op_test *test, const inputs *given)
         fail("in %s: %s", ot_dtype_name(types[p->type]), ot_error_message());
         return;
     }
-    if (!wide_make(&p->exact, test, p->c, &p->in, p->one.node->op) ||
-        !wide_measure(&p->exact, p->c))
+    if (!wide_make(&p->exact, test, p->c, &p->in, p->one.given) || !wide_measure(&p->exact, p->c))
         return; // check_narrow() compares what has no f64
     assignment_init(&a, p->one.node, &p->in);
     for (int which = 0; which < n_assignments(&a, p->c, &p->in); which++)

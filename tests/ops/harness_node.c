@@ -136,7 +136,7 @@ ot_status one_node_make(const ot_op_test *test, const ot_op_case *c, const input
     out->node = ot__graph_add_node(out->model->graph, domain, type, "node", x, in->n, y, n_out);
     if (out->node == NULL)
         return OT_ERR_NO_MEMORY;
-    out->node->op = op;
+    out->node->op = out->given = op;
     if (c->attrs != NULL)
         OT_TRY(ot__node_set_attrs_text(out->node, c->attrs));
     return raise_and_infer(out->node);

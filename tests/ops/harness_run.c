@@ -305,6 +305,22 @@ static ot_status check_shapes(const ot_node *node)
     return OT_OK;
 }
 
+// Of an operator without kernels.
+static ot_status call_evaluate(const call *c, buffers *b)
+{
+    const ot_node *node = c->one->node;
+    const ot_tensor *in[OT_CASE_MAX_PORTS] = {NULL};
+    ot_tensor *out[OT_CASE_MAX_PORTS] = {NULL};
+
+    for (int i = 0; i < node->n_inputs; i++)
+        in[i] = input_of(c, i);
+    OT_TRY(ot__op_eval(node, in, node->n_inputs, out, node->n_outputs));
+    for (int i = 0; i < node->n_outputs; i++)
+        if (out[i] != NULL)
+            b->tensor[b->n++] = out[i];
+    return OT_OK;
+}
+
 ot_status call_run(const call *c, buffers *first, buffers *second)
 {
     preparation *q;
@@ -313,6 +329,8 @@ ot_status call_run(const call *c, buffers *first, buffers *second)
     first->n = 0;
     if (second != NULL)
         second->n = 0;
+    if (c->kernel == NULL)
+        return call_evaluate(c, first);
     OT_TRY(check_shapes(c->one->node));
     q = malloc(sizeof(*q));
     preparation_make(q, c);

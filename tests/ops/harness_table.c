@@ -65,6 +65,11 @@ static void check_record(const ot_op_def *op, const char *name)
     }
     if (op->infer == NULL)
         fail("%s %d has no infer", name, op->since);
+    if (ot__op_is_composed(op)) {
+        if (op->grad != NULL || no_grad)
+            fail("%s %d is composed of other operators, whose gradients it has", name, op->since);
+        return;
+    }
     if (!has_reference(op))
         fail("%s %d: no unconditional 'ref' kernel for each element type at the end of its kernels",
              name, op->since);
@@ -131,8 +136,9 @@ static void check_narrow_run(const ot_op_def *op, const char *name, const ot_op_
 // Every operator that trains in f32 trains in bf16 and f16.
 static void check_narrow_shown(const ot_op_def *op, const char *name, const ot_op_test *test)
 {
-    if (op->grad != NULL && op->kernels != NULL && test->cases->name != NULL &&
-        (op->flags & (OT_OP_REARRANGE | OT_OP_VIEW)) == 0 && !was_shown_narrow(op))
+    if (((op->grad != NULL && op->kernels != NULL) || ot__op_is_composed(op)) &&
+        test->cases->name != NULL && (op->flags & (OT_OP_REARRANGE | OT_OP_VIEW)) == 0 &&
+        !was_shown_narrow(op))
         fail("%s %d: no case shows its gradient in bf16 and f16", name, op->since);
 }
 

@@ -39,7 +39,8 @@ static void examine_input(const walk *w, const ot_node *node, const ot_op_def *o
     if (op && ((op->flags & OT_OP_NO_GRAD) != 0 || !port ||
                (port->flags & (OT_PORT_NO_GRAD | OT_PORT_STATE)) != 0))
         to = (reaching){STOPPED, node};
-    else if ((!op || !ot__op_is_differentiable(op)) && out->standing != STOPPED)
+    else if ((!op || !(ot__op_is_differentiable(op) || ot__op_is_composed(op))) &&
+             out->standing != STOPPED)
         to = (reaching){BLOCKED, node};
     if (to.standing > in->standing)
         *in = to;

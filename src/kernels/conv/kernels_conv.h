@@ -16,6 +16,17 @@ typedef struct ot__window {
     int64_t n_in, n_out, n_kernel; // products
 } ot__window;
 
+// ---- ref_columns.c ----
+
+#define OT_DECLARE(suffix, T)                                                                      \
+    /* columns (c, n_kernel, n_out): what each kernel position sees of images x (c, in...) at each \
+     * output position */                                                                          \
+    void ot__ref_to_columns_##suffix(T *columns, const T *x, int64_t c, const ot__window *w);      \
+    /* The reverse: each element of x gets the sum of what the columns say of it added */          \
+    void ot__ref_from_columns_##suffix(T *x, const T *columns, int64_t c, const ot__window *w);
+OT_KERNEL_FLOATS(OT_DECLARE)
+#undef OT_DECLARE
+
 // x (batch, groups, c_in, in...), w (groups, c_out, c_in, kernel...), y (batch, groups, c_out,
 // out...), b (groups * c_out).
 typedef struct ot__conv {

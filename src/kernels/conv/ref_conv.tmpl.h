@@ -1,42 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// columns (c * n_kernel, n_out) from image x (c, in...): what each kernel position sees at each
-// output position.
-static void FN(to_columns)(T *columns, const T *x, int64_t c, const ot__window *w)
-{
-#pragma omp parallel for schedule(static) if (c * w->n_kernel * w->n_out > OT_PAR_MIN)
-    for (int64_t row = 0; row < c * w->n_kernel; row++) {
-        const T *image = x + row / w->n_kernel * w->n_in;
-        T *to = columns + row * w->n_out;
-        int64_t k[OT__WINDOW_AXES];
-
-        kernel_position(k, row % w->n_kernel, w);
-        for (int64_t o = 0; o < w->n_out; o++) {
-            const int64_t at = input_offset(o, k, w);
-            to[o] = at >= 0 ? image[at] : 0;
-        }
-    }
-}
-
-// The reverse: image x (c, in...) is the sum of what the columns say of each of its elements.
-static void FN(from_columns)(T *x, const T *columns, int64_t c, const ot__window *w)
-{
-#pragma omp parallel for schedule(static) if (c * w->n_kernel * w->n_out > OT_PAR_MIN)
-    for (int64_t channel = 0; channel < c; channel++) {
-        T *image = x + channel * w->n_in;
-
-        for (int64_t row = 0; row < w->n_kernel; row++) {
-            const T *from = columns + (channel * w->n_kernel + row) * w->n_out;
-            int64_t k[OT__WINDOW_AXES];
-
-            kernel_position(k, row, w);
-            for (int64_t o = 0; o < w->n_out; o++) {
-                const int64_t at = input_offset(o, k, w);
-                if (at >= 0)
-                    image[at] += from[o];
-            }
-        }
-    }
-}
+// One element type of ref_conv.c.
 
 void FN(ot__ref_conv)(T *y, const T *x, const T *w, const T *b, const ot__conv *p, T *columns)
 {
@@ -56,7 +19,7 @@ void FN(ot__ref_conv)(T *y, const T *x, const T *w, const T *b, const ot__conv *
 
     for (int64_t i = 0; i < p->batch * p->groups; i++) {
         const int64_t group = i % p->groups;
-        FN(to_columns)(columns, x + i * p->c_in * window->n_in, p->c_in, window);
+        FN(ot__ref_to_columns)(columns, x + i * p->c_in * window->n_in, p->c_in, window);
         FN(ot__ref_gemm)
         (y + i * p->c_out * window->n_out, w + group * p->c_out * n_inner, columns,
          b ? b + group * p->c_out : NULL, &product, false);
@@ -86,7 +49,7 @@ void FN(ot__ref_conv_dx)(T *dx, const T *dy, const T *w, const T *b, const ot__c
         FN(ot__ref_gemm)
         (columns, w + group * p->c_out * n_inner, dy + i * p->c_out * window->n_out, NULL, &product,
          false);
-        FN(from_columns)(image, columns, p->c_in, window);
+        FN(ot__ref_from_columns)(image, columns, p->c_in, window);
     }
 }
 
@@ -107,7 +70,7 @@ void FN(ot__ref_conv_dw)(T *dw, const T *dy, const T *x, const ot__conv *p, T *c
 
     for (int64_t i = 0; i < p->batch * p->groups; i++) {
         T *to = dw + i % p->groups * p->c_out * n_inner;
-        FN(to_columns)(columns, x + i * p->c_in * window->n_in, p->c_in, window);
+        FN(ot__ref_to_columns)(columns, x + i * p->c_in * window->n_in, p->c_in, window);
         FN(ot__ref_gemm)
         (to, dy + i * p->c_out * window->n_out, columns, NULL, &product,
          accumulates || i >= p->groups);

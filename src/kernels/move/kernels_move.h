@@ -67,6 +67,49 @@ int64_t ot__ref_index_elements(int64_t *offset, const void *indices, size_t inde
 int64_t ot__ref_index_nd(int64_t *offset, const int64_t *indices, const ot_shape *data,
                          int batch_dims, int64_t batch, int64_t n, int depth);
 
+// ---- ref_select.c: what a condition chooses ----
+
+// Slices of (outer, extent, inner) where the condition is true; its n elements are for the first
+// ones along `extent`.
+int64_t ot__ref_count_true(const void *condition, int64_t n);
+void ot__ref_true_offsets(int64_t *offset, const void *condition, int64_t n, int64_t outer,
+                          int64_t extent, int64_t inner);
+// y (axes, count): indices of the elements of x that are not 0, of which there are `count`; numbers
+// of 1 to 8 bytes and bool.
+int64_t ot__ref_count_nonzero(const void *x, ot_dtype dtype, int64_t n);
+void ot__ref_nonzero(int64_t *y, const void *x, ot_dtype dtype, const ot_shape *shape,
+                     int64_t count);
+
+// ---- ref_unique.c: which slices differ ----
+
+// The n slices of x (outer, n, inner) along the middle axis; numbers and bool.
+typedef struct ot__slices {
+    const void *x;
+    ot_dtype dtype;
+    int64_t outer, n, inner;
+} ot__slices;
+// Sorts them: order (n). Gives how many differ from each other; `spare` (n) is overwritten.
+int64_t ot__ref_unique_sort(const ot__slices *s, int64_t *order, int64_t *spare);
+// Then, as is_sorted says or in the order of x: first (count), the first of each group of equal
+// ones, and group (n), which one each is in. `spare` (n) is overwritten.
+void ot__ref_unique_groups(const ot__slices *s, const int64_t *order, bool is_sorted,
+                           int64_t *first, int64_t *group, int64_t *spare);
+
+// ---- ref_nms.c ----
+
+// Boxes of four numbers (batch, n_boxes), scores (batch, n_classes, n_boxes).
+typedef struct ot__nms {
+    int64_t batch, n_classes, n_boxes;
+    int64_t most;          // boxes of a class
+    float iou_threshold;   // what overlaps a better box by more is left out
+    float score_threshold; // and so is what is not above this
+    bool is_center;        // boxes are center x, y, width, height, not y, x, y, x of two corners
+} ot__nms;
+// selected (room, 3): batch, class and box, as far as there is room. Gives how many there are;
+// scratch has 2 * n_boxes.
+int64_t ot__ref_nms(int64_t *selected, int64_t room, const float *boxes, const float *scores,
+                    const ot__nms *p, int64_t *scratch);
+
 // ---- ref_gather.c: reading slices ----
 
 // y (n, slice) = x[offset[i] ...]; slice in elements of `size` bytes.
@@ -115,6 +158,16 @@ void ot__ref_pad(void *y, const void *x, const void *value, const ot__pad *pad);
 // y, x (batch, rows, cols): x where col - row >= k (upper) or <= k (lower), else 0. y may be x.
 void ot__ref_trilu(void *y, const void *x, int64_t batch, int64_t rows, int64_t cols, int64_t k,
                    bool is_upper, size_t size);
+
+// ---- ref_one_hot.c: elements of `size` bytes ----
+
+// y (outer, depth, inner): `on` where depth is index (outer, inner), else `off`; an index below 0
+// counts from the end, and one out of range has no `on`.
+void ot__ref_one_hot(void *y, const int64_t *index, const void *off, const void *on, int64_t outer,
+                     int64_t depth, int64_t inner, size_t size);
+// y (rows, cols): `one` where col - row is `diagonal`, which is in -rows .. cols, else 0.
+void ot__ref_eye(void *y, const void *one, int64_t rows, int64_t cols, int64_t diagonal,
+                 size_t size);
 
 // ---- ref_range.c ----
 

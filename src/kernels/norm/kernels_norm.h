@@ -97,4 +97,22 @@ size_t ot__norm_scratch_bytes(const ot__channels *c);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
+// ---- ref_lrn.c: local response normalisation of images (n, channels, inner) ----
+
+// Y = X * (bias + alpha * the sum of squares over `before` channels before and `after`
+// behind)^-beta
+typedef struct ot__lrn {
+    int64_t n, channels, inner, before, after;
+    double alpha, beta, bias;
+} ot__lrn;
+// Places that are worked on at once, and doubles of scratch for each of them and each channel.
+enum { OT__LRN_PIECE = 32, OT__LRN_ROWS = 2 };
+#define OT_DECLARE(suffix, T)                                                                      \
+    void ot__ref_lrn_##suffix(T *y, const T *x, const ot__lrn *p);                                 \
+    /* the work is cut into n_parts, each of which has its part of the scratch */                  \
+    void ot__ref_lrn_grad_##suffix(T *dx, const T *dy, const T *x, const ot__lrn *p, int n_parts,  \
+                                   double *scratch);
+OT_KERNEL_FLOATS(OT_DECLARE)
+#undef OT_DECLARE
+
 #endif

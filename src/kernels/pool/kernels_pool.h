@@ -14,6 +14,7 @@ typedef struct ot__pool {
     bool count_pads; // average: padding counts
     int64_t pad_end[OT__WINDOW_AXES];
     bool column_major; // indices count the first axis fastest
+    double p;          // of a norm, 1 at least
 } ot__pool;
 #define OT_DECLARE(suffix, T)                                                                      \
     /* indices (may be NULL): position in the whole tensor; the first of equal                     \
@@ -25,6 +26,10 @@ typedef struct ot__pool {
      * below 0 for none */                                                                         \
     void ot__ref_max_pool_grad_##suffix(T *dx, const T *dy, const int64_t *indices,                \
                                         const ot__pool *p);                                        \
+    /* ref_lp_pool.c: norms, and their gradient, which is 0 where y is */                          \
+    void ot__ref_lp_pool_##suffix(T *y, const T *x, const ot__pool *p);                            \
+    void ot__ref_lp_pool_grad_##suffix(T *dx, const T *dy, const T *x, const T *y,                 \
+                                       const ot__pool *p);                                         \
     /* one number an image of `inner` elements */                                                  \
     void ot__ref_plane_max_##suffix(T *y, const T *x, int64_t n, int64_t inner);                   \
     void ot__ref_plane_mean_##suffix(T *y, const T *x, int64_t n, int64_t inner);

@@ -92,14 +92,48 @@ typedef struct ot__reducers {
 OT_REDUCE_ORDERED(OT_DECLARE, arg)
 #undef OT_DECLARE
 
-// ---- ref_cumsum.c ----
+// ---- ref_cumulative.c ----
 
-// y, x (outer, n, inner): sums along n; exclusive: without the element itself; reverse: from the
-// end. Unsigned integers have the bits of signed ones.
+// y, x (outer, n, inner): sums or products along n; exclusive: without the element itself; reverse:
+// from the end. Unsigned integers have the bits of signed ones.
 #define OT_DECLARE(symbol, type)                                                                   \
     void ot__ref_##symbol##_##type(void *y, const void *x, int64_t outer, int64_t n,               \
                                    int64_t inner, bool is_exclusive, bool is_reverse);
 OT_REDUCE_NUMBERS(OT_DECLARE, cumsum)
+OT_REDUCE_NUMBERS(OT_DECLARE, cumprod)
+#undef OT_DECLARE
+// dx of y = those products of x.
+#define OT_DECLARE(symbol, type)                                                                   \
+    void ot__ref_##symbol##_##type(void *dx, const void *dy, const void *x, int64_t outer,         \
+                                   int64_t n, int64_t inner, bool is_exclusive, bool is_reverse);
+OT_REDUCE_FLOATS(OT_DECLARE, cumprod_grad)
+#undef OT_DECLARE
+
+// ---- ref_top_k.c ----
+
+// indices, values (outer, k, inner): the k greatest (is_largest) or least elements of x (outer, n,
+// inner) along n, the best one first; of equal ones the first comes first, and NaN is greater than
+// all. values may be NULL. k <= n.
+#define OT_REDUCE_TOP(X, symbol)                                                                   \
+    OT_REDUCE_NUMBERS(X, symbol)                                                                   \
+    X(symbol, i8) X(symbol, i16) X(symbol, u8) X(symbol, u16) X(symbol, u32) X(symbol, u64)
+#define OT_DECLARE(symbol, type)                                                                   \
+    void ot__ref_##symbol##_##type(void *values, int64_t *indices, const void *x, int64_t outer,   \
+                                   int64_t n, int64_t inner, int64_t k, bool is_largest);
+OT_REDUCE_TOP(OT_DECLARE, top_k)
+#undef OT_DECLARE
+
+// ---- ref_det.c ----
+
+// y (batch): determinants of x (batch, n, n); dx: their gradient, also where x has no inverse. With
+// scratch for n_parts parts of the batch.
+size_t ot__ref_det_bytes(int64_t n, int n_parts);
+#define OT_DECLARE(symbol, type)                                                                   \
+    void ot__ref_##symbol##_##type(void *y, const void *x, int64_t batch, int64_t n, int n_parts,  \
+                                   void *scratch);                                                 \
+    void ot__ref_##symbol##_grad_##type(void *dx, const void *dy, const void *x, int64_t batch,    \
+                                        int64_t n, int n_parts, void *scratch);
+OT_REDUCE_FLOATS(OT_DECLARE, det)
 #undef OT_DECLARE
 
 #endif

@@ -13,8 +13,6 @@ const ot_attr_spec ot__conv_attrs[] = {
     {0},
 };
 
-enum { EXTENT_MAX = 1 << 24 }; // of kernels, strides, dilations and pads: products cannot overflow
-
 static const char *read_window_extents(const ot_node *node, const char *name, int n_axes,
                                        int64_t least, int64_t otherwise, int64_t *to)
 {
@@ -26,7 +24,7 @@ static const char *read_window_extents(const ot_node *node, const char *name, in
     if (values && n != n_axes)
         return "an attribute has not one entry a spatial axis";
     for (int a = 0; a < n_axes; a++)
-        if (to[a] < least || to[a] > EXTENT_MAX)
+        if (to[a] < least || to[a] > OT__WINDOW_EXTENT_MAX)
             return "a kernel size, stride or dilation is out of range";
     return NULL;
 }
@@ -53,7 +51,8 @@ static const char *read_pads(ot__geometry *g, const ot_node *node)
     for (int a = 0; a < g->n_axes; a++) {
         g->pad[a] = pads[a];
         g->pad_end[a] = pads[g->n_axes + a];
-        if (pads[a] < 0 || pads[a] > EXTENT_MAX || g->pad_end[a] < 0 || g->pad_end[a] > EXTENT_MAX)
+        if (pads[a] < 0 || pads[a] > OT__WINDOW_EXTENT_MAX || g->pad_end[a] < 0 ||
+            g->pad_end[a] > OT__WINDOW_EXTENT_MAX)
             return "pads are out of range";
     }
     return NULL;
@@ -71,7 +70,7 @@ const char *ot__geometry_read(ot__geometry *g, const ot_node *node, const ot_sha
     if (kernel) {
         memcpy(g->kernel, kernel, (size_t)g->n_axes * sizeof(int64_t));
         for (int a = 0; a < g->n_axes; a++)
-            if (kernel[a] < 1 || kernel[a] > EXTENT_MAX)
+            if (kernel[a] < 1 || kernel[a] > OT__WINDOW_EXTENT_MAX)
                 return "a kernel size is out of range";
     } else {
         if (!ot_attr_ints(node, "kernel_shape", &n))

@@ -6,6 +6,9 @@
 #include "kernels/kernels.h"
 #include "op/op.h"
 
+// Of kernels, strides, dilations and pads: products cannot overflow.
+enum { OT__WINDOW_EXTENT_MAX = 1 << 24 };
+
 // strides, dilations, pads, auto_pad, kernel_shape and group as a Conv has them; entries for all
 // spatial axes.
 typedef struct ot__geometry {

@@ -92,13 +92,23 @@ ot__indexed *ot__prep_indexed(ot_prep *p, enum ot__index_way way, const ot_arg *
 ot_status ot__prep_offsets(ot_prep *p, ot__indexed *x, int64_t n_elements);
 ot_status ot__run_offsets(const ot_run *r, const ot_arg *indices); // into scratch
 
-// ---- shapes given by inputs (shape_input.c) ----
+// ---- shapes and types given by inputs and attributes (shape_input.c) ----
 
 // The shape that the elements of integer input `input` state; extents may be symbols or unknown.
 // False: rank unknown, or failed.
 bool ot__infer_shape_input(ot_infer *c, int input, ot_shape *shape);
 // Output 0 has it, if it is known, and type `dtype`.
 void ot__infer_stated(ot_infer *c, int input, ot_dtype dtype);
+// The element type that integer attribute `attr` states, one of the record's type variable
+// `variable`; `otherwise` where it is not given. False: the context has the error.
+bool ot__infer_dtype_attr(ot_infer *c, const char *attr, const char *variable, ot_dtype otherwise,
+                          ot_dtype *dtype);
+// The size of an axis that the model states for an output, where only elements decide on it;
+// `otherwise` where it states none.
+int64_t ot__infer_stated_dim(const ot_infer *c, int output, int axis, int64_t otherwise);
+// Whether the plan has as many as there are, where a shape follows from elements that it did not
+// see.
+ot_status ot__check_planned(int64_t found, const char *what, int64_t planned);
 
 // ---- expansions (expand_scatter.c) ----
 

@@ -90,3 +90,45 @@ void ot__average_pool_grad_expand(ot_grad *g)
     dx = ot__emit_spread(g, &window, 1, emit_planes(g, shares), weights, ot_value_shape(x), image);
     ot_expand_set(g, 0, ot_emit2(g, "Reshape", dx, shape));
 }
+
+// What is summed over the windows of an element, and what the sum is multiplied with.
+static void emit_lp_parts(ot_grad *g, int64_t p, ot_value **share, ot_value **factor)
+{
+    ot_value *dy = ot_grad_x(g, 0), *x = ot_grad_x(g, 1), *y = ot_grad_x(g, 2);
+    ot_value *zero = ot_emit_constant(g, 0.0, y), *power;
+
+    *share = dy;
+    *factor = p == 2 ? x : ot_emit1(g, "Sign", x);
+    if (p == 1)
+        return;
+    power = p == 2 ? y : ot_emit2(g, "Pow", y, ot_emit_constant(g, (double)(p - 1), y));
+    *share = ot_emit2(g, "Div", dy, power);
+    *share = ot_emit3(g, "Where", ot_emit2(g, "Equal", y, zero), zero, *share);
+    if (p == 2)
+        return;
+    power = ot_emit1(g, "Abs", x);
+    power = ot_emit2(g, "Pow", power, ot_emit_constant(g, (double)(p - 1), x));
+    *factor = ot_emit2(g, "Mul", *factor, power);
+}
+
+// dX = sign(X) |X|^(p - 1) * (the sum of dY / Y^(p - 1) over the windows that an element is in).
+void ot__lp_pool_grad_expand(ot_grad *g)
+{
+    const ot_node *node = ot_grad_node(g);
+    ot_value *x = ot_grad_x(g, 1), *shape, *share, *factor, *weights, *image, *sums;
+    ot__geometry window;
+
+    if (!ot_value_has_shape(x) || !ot__pool_read(NULL, node, ot_value_shape(x), &window))
+        return;
+    if (window.padding != OT__PAD_GIVEN || window.ceil_mode) {
+        if (!ot__spatial_is_static(x))
+            return;
+        ot__geometry_settle(&window, ot_value_shape(x));
+    }
+    emit_lp_parts(g, ot_attr_int(node, "p"), &share, &factor);
+    shape = ot_emit_shape(g, x);
+    image = ot__emit_part(g, shape, 2, 2 + window.n_axes);
+    weights = ot__pool_emit_window(g, &window, 1, 1.0, ot_value_dtype(x));
+    sums = ot__emit_spread(g, &window, 1, emit_planes(g, share), weights, ot_value_shape(x), image);
+    ot_expand_set(g, 0, ot_emit2(g, "Mul", factor, ot_emit2(g, "Reshape", sums, shape)));
+}

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Y = the mean, or the maximum, of all spatial elements of each channel.
+// Y = the mean, the maximum or the norm of all spatial elements of each channel.
+#include "op/expand.h"
 #include "ops/pool/pool.h"
+
+#include <math.h>
 
 static void global_pool_infer(ot_infer *c)
 {
@@ -78,6 +81,60 @@ static void global_max_rule(ot_grad *g)
 
     ot_grad_set_dx(g, 0, ot_emit2(g, "Mul", mask, ot_emit2(g, "Div", dy, count)));
 }
+
+// ---- norms, composed of reductions ----
+
+// (the sum of |X|^p)^(1 / p), whose gradient is 0 where it is, as that of ReduceL2.
+static ot_value *emit_norm(ot_grad *g, ot_value *x, double p, const int64_t *axes, int n)
+{
+    ot_value *zero = ot_emit_constant(g, 0.0, x), *one = ot_emit_constant(g, 1.0, x);
+    ot_value *sum = ot_emit1(g, "Abs", x), *is_zero, *root;
+
+    sum = ot_emit2(g, "Pow", sum, ot_emit_constant(g, p, x));
+    sum = ot__emit_sum(g, sum, axes, n, true);
+    is_zero = ot_emit2(g, "Equal", sum, zero);
+    root = ot_emit3(g, "Where", is_zero, one, sum);
+    root = ot_emit2(g, "Pow", root, ot_emit_constant(g, 1 / p, x));
+    return ot_emit3(g, "Where", is_zero, zero, root);
+}
+
+static void global_norm_compose(ot_grad *g)
+{
+    const int64_t p = ot_attr_int(ot_grad_node(g), "p");
+    ot_value *x = ot_grad_x(g, 0);
+    int64_t axes[OT_MAX_NDIM];
+    const int n = ot_value_shape(x)->ndim - 2;
+
+    if (!ot_value_has_shape(x))
+        return;
+    for (int k = 0; k < n; k++)
+        axes[k] = k + 2;
+    ot_expand_set(g, 0,
+                  p == 1   ? ot__emit_reduce(g, "ReduceL1", x, axes, n)
+                  : p == 2 ? ot__emit_reduce(g, "ReduceL2", x, axes, n)
+                           : emit_norm(g, x, (double)p, axes, n));
+}
+
+static const ot_attr_spec global_norm_attrs[] = {{.name = "p",
+                                                  .kind = OT_ATTRIBUTE_INT,
+                                                  .flags = OT_ATTR_HAS_DEFAULT,
+                                                  .i = 2,
+                                                  .low = 1,
+                                                  .high = INFINITY},
+                                                 {0}};
+const ot_op_def ot__op_global_lp_pool[] = {
+    {.name = "GlobalLpPool",
+     .since = 2,
+     .inputs = ot__unary_in,
+     .outputs = ot__unary_out,
+     .attrs = global_norm_attrs,
+     .types = "T: f32 f64",
+     .infer = global_pool_infer,
+     .train = global_norm_compose},
+    {0},
+};
+
+// ---- records of the others ----
 
 static const ot_kernel global_average_kernels[] = {
     OT__SIMD_KERNEL("T: f32", NULL, global_prepare_simd, global_average_run_simd),

@@ -53,7 +53,8 @@ static ot_status pool_describe(ot_prep *p, const ot_arg *x, const ot_arg *y)
     state->pool = (ot__pool){.n = x->shape.dim[0] * x->shape.dim[1],
                              .window = ot__window_make(&g, &x->shape, &y->shape),
                              .count_pads = ot_attr_int(node, "count_include_pad") != 0,
-                             .column_major = ot_attr_int(node, "storage_order") != 0};
+                             .column_major = ot_attr_int(node, "storage_order") != 0,
+                             .p = (double)ot_attr_int(node, "p")};
     for (int a = 0; a < g.n_axes; a++)
         state->pool.pad_end[OT__WINDOW_AXES - g.n_axes + a] = g.pad_end[a];
     if (!ot__channels_of(&x->shape, x->layout, &state->channels))

@@ -46,5 +46,6 @@ extern const ot_attr_spec ot__pool_attrs[]; // of every pool: superset of all ve
 
 void ot__max_pool_grad_expand(ot_grad *g);
 void ot__average_pool_grad_expand(ot_grad *g);
+void ot__lp_pool_grad_expand(ot_grad *g);
 
 #endif

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Y = X * mask / (1 - ratio) where training_mode is true, else X. The mask is drawn from the step's
-// generator, keyed by the name of Y, so that neither recomputation nor other nodes change it.
+// Y = X * mask / (1 - ratio) where training_mode is true, else X.
 #include "kernels/kernels.h"
-#include "op/op.h"
-
-#include <string.h>
+#include "ops/random/stream.h"
 
 static void dropout_infer(ot_infer *c)
 {
@@ -20,22 +17,9 @@ static void dropout_infer(ot_infer *c)
     ot_infer_set(c, 1, OT_BOOL, x);
 }
 
-typedef struct dropout_state {
-    bool has_seed;
-    uint64_t seed;
-    char name[]; // of the forward output
-} dropout_state;
-
 static ot_status dropout_prepare(ot_prep *p)
 {
-    const ot_node *node = ot_prep_node(p);
-    const char *name = node->outputs[0] ? node->outputs[0]->name : "";
-    dropout_state *state = ot_prep_state(p, sizeof(*state) + strlen(name) + 1);
-
-    OT_TRY(ot__made(state));
-    strcpy(state->name, name);
-    state->has_seed = ot_attr_given(node, "seed");
-    state->seed = state->has_seed ? (uint64_t)ot_attr_int(node, "seed") : 0;
+    OT_TRY(ot__made(ot__prep_stream(p, sizeof(ot__stream))));
     if (ot_prep_output_count(p) < 2 || !ot_prep_out(p, 1))
         ot_prep_scratch(p, (size_t)ot_prep_in(p, 0)->count);
     return OT_OK;
@@ -66,7 +50,6 @@ static ot_status check_ratio(double ratio)
 // Draws the mask; *scale is what kept elements are multiplied by.
 static ot_status dropout_draw(const ot_run *r, uint8_t **mask, double *scale)
 {
-    const dropout_state *state = r->state;
     const ot_arg *training = dropout_input(r, 2);
     double ratio = dropout_ratio(r, 1);
 
@@ -75,9 +58,7 @@ static ot_status dropout_draw(const ot_run *r, uint8_t **mask, double *scale)
         ratio = 0;
     *mask = r->n_out > 1 && r->out[1] ? r->out[1]->data : r->scratch;
     *scale = 1 / (1 - ratio);
-    ot__ref_dropout_mask(*mask, r->in[0]->count, ratio,
-                         ot__rng_key_make(state->has_seed ? state->seed : r->step->seed,
-                                          r->step->counter, r->step->rank, state->name));
+    ot__ref_dropout_mask(*mask, r->in[0]->count, ratio, ot__run_key(r));
     return OT_OK;
 }
 

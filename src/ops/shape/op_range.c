@@ -117,14 +117,6 @@ static void range_infer(ot_infer *c)
         infer_reals(c);
 }
 
-static ot_status check_planned(const ot_arg *y, int64_t count)
-{
-    return count == y->count
-               ? OT_OK
-               : ot__error(OT_ERR_INVALID, "%" PRId64 " elements, %" PRId64 " were planned", count,
-                           y->count);
-}
-
 static ot_status range_run_ints(const ot_run *r)
 {
     const ot_arg *y = r->out[0];
@@ -132,7 +124,7 @@ static ot_status range_run_ints(const ot_run *r)
 
     for (int i = 0; i < 3; i++)
         ot__convert(&in[i], OT_I64, r->in[i]->data, y->dtype, 1);
-    OT_TRY(check_planned(y, count_ints(in[START], in[LIMIT], in[DELTA])));
+    OT_TRY(ot__check_planned(count_ints(in[START], in[LIMIT], in[DELTA]), "elements", y->count));
     ot__ref_range_ints(y->data, y->dtype, in[START], in[DELTA], y->count);
     return OT_OK;
 }
@@ -144,7 +136,7 @@ static ot_status range_run_reals(const ot_run *r)
 
     for (int i = 0; i < 3; i++)
         ot__convert(&in[i], OT_F64, r->in[i]->data, y->dtype, 1);
-    OT_TRY(check_planned(y, count_reals(in[START], in[LIMIT], in[DELTA])));
+    OT_TRY(ot__check_planned(count_reals(in[START], in[LIMIT], in[DELTA]), "elements", y->count));
     ot__ref_range_reals(y->data, y->dtype, in[START], in[DELTA], y->count);
     return OT_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, LogSoftmax and their gradients.
+// Softmax, LogSoftmax and their gradients; Hardmax.
 #include "kernels/kernels.h"
 #include "op/expand.h"
 #include "op/op.h"
@@ -168,6 +168,9 @@ KERNELS(softmax_grad, r->in[0]->data, r->in[1]->data)
 KERNELS(log_softmax_grad, r->in[0]->data, r->in[1]->data)
 FLAT_KERNELS(softmax_grad)
 FLAT_KERNELS(log_softmax_grad)
+RUN(hardmax, f32, r->in[0]->data)
+RUN(hardmax, f64, r->in[0]->data)
+static const ot_kernel hardmax_kernels[] = {OT__REF_KERNELS(lines_prepare, hardmax_run), {0}};
 
 // ---- gradients ----
 
@@ -208,6 +211,12 @@ static void log_softmax_grad_expand(ot_grad *g)
     ot_value *share = ot_emit2(g, "Mul", ot_emit1(g, "Exp", ot_grad_x(g, 1)), sum);
 
     ot_expand_set(g, 0, ot_emit2(g, "Sub", dy, share));
+}
+
+// Steps: dX = 0.
+static void hardmax_grad(ot_grad *g)
+{
+    ot_grad_set_dx(g, 0, ot_emit_zeros_like(g, ot_grad_x(g, 0)));
 }
 
 // ---- opset below 13: the node between a Flatten and a Reshape ----
@@ -279,6 +288,7 @@ static const ot_attr_spec axis_first[] = {OT__INT_ATTR("axis", 1), {0}};
                                          {0}};
 OPERATOR("Softmax", softmax)
 OPERATOR("LogSoftmax", log_softmax)
+OPERATOR("Hardmax", hardmax)
 GRADIENT("SoftmaxGrad_13", softmax_grad_13, axis_last, softmax_grad_kernels, softmax_grad_expand)
 GRADIENT("LogSoftmaxGrad_13", log_softmax_grad_13, axis_last, log_softmax_grad_kernels,
          log_softmax_grad_expand)

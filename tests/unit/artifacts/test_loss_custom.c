@@ -169,7 +169,7 @@ static void an_operator_that_the_later_opset_lacks_is_told(void **state)
     (void)state;
     assert_fails(attach(model,
                         "<ir_version: 8, opset_import: [\"\" : 13]>"
-                        "l (float[M, 3] y) => (float z) { a = Upsample(y) z = ReduceSum(a) }",
+                        "l (float[M, 3] y) => (float z) { a = ImageDecoder(y) z = ReduceSum(a) }",
                         options, &loss),
                  OT_ERR_UNSUPPORTED, "custom loss: ");
     ot_model_destroy(model);

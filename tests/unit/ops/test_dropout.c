@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mask of Dropout: its share, what it depends on, and what it does not; and old forms of
-// Softmax.
+// Softmax and Hardmax.
 #include <math.h>
 #include <stdlib.h>
 
@@ -74,12 +74,29 @@ static void a_softmax_below_opset_13_takes_all_axes_behind_as_one(void **state)
     ot_tensor_destroy(x);
 }
 
+static void a_hardmax_below_opset_13_takes_all_axes_behind_as_one(void **state)
+{
+    static const double elements[] = {1, 5, 2, 5, 3, 4, 0, -1, -2, -3, 1, 0};
+    ot_tensor *x = new_tensor(OT_F32, OT_SHAPE(2, 3, 2), elements), *y = NULL;
+    ot_model *model = read_text("<ir_version: 7, opset_import: [\"\" : 11]> g (float[2,3,2] x) "
+                                "=> (float[2,3,2] y) { y = Hardmax (x) }");
+
+    (void)state;
+    assert_ok(ot_model_run(model, NULL, (const ot_tensor *const[]){x}, 1, &y, 1));
+    for (int i = 0; i < 12; i++)
+        assert_true(ot__tensor_get_f64(y, i) == (i == 1 || i == 10));
+    ot_tensor_destroy(y);
+    ot_tensor_destroy(x);
+    ot_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_share_dropped_is_the_ratio),
         cmocka_unit_test(the_mask_follows_seed_counter_and_name),
         cmocka_unit_test(a_softmax_below_opset_13_takes_all_axes_behind_as_one),
+        cmocka_unit_test(a_hardmax_below_opset_13_takes_all_axes_behind_as_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,11 +35,13 @@ static inline ot_model *model_with_gradients(const char *graph, const char *cons
     ot_model *model;
     int n = 0;
 
-    ot__buf_text(&text, "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> ");
+    if (graph[0] != '<')
+        ot__buf_text(&text, "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> ");
     ot__buf_text(&text, graph);
     assert_ok(ot__buf_status(&text));
     model = read_prepared(text.data);
     ot__buf_deinit(&text);
+    assert_ok(ot__pass_train(model));
     assert_ok(ot__pass_fold(model, 0));
     for (; from != NULL && from[n] != NULL; n++)
         of[n] = find_value(model, from[n]);

@@ -213,6 +213,29 @@ static void a_mask_of_heads_that_are_joined(void **state)
     ot_model_destroy(model);
 }
 
+#define ONNX "<ir_version: 8, opset_import: [\"\" : 24, \"com.microsoft\" : 1]> "
+#define SIDE_BY_SIDE                                                                               \
+    "g (double[2,5,8] q, double[2,5,8] k, double[2,5,8] v, bool[5,5] m, double[2,5,8] dy)"         \
+    " => (double[2,5,8] y) { y = Attention<q_num_heads = 2, kv_num_heads = 2"
+
+// However ONNX's own operator is asked for it.
+static void the_operator_attention(void **state)
+{
+    (void)state;
+    expect_in_place(ONNX SIDE_BY_SIDE ">(q, k, v) }", from_qkv);
+    expect_in_place(ONNX SIDE_BY_SIDE ", is_causal = 1, scale = 0.3>(q, k, v) }", from_qkv);
+    expect_in_place(ONNX SIDE_BY_SIDE ">(q, k, v, m) }", from_qkv);
+    expect_in_place(ONNX SIDE_BY_SIDE ", is_causal = 1>(q, k, v, m) }", from_qkv);
+    expect_in_place(ONNX "g (double[2,4,5,4] q, double[2,4,3,4] k, double[2,4,3,7] v,"
+                         " double[5,3] m, double[2,4,5,7] dy) => (double[2,4,5,7] y)"
+                         " { y = Attention(q, k, v, m) }",
+                    from_qkv);
+    ot_model_destroy(expect_attention(
+        ONNX "g (double[2,4,5,4] q, double[2,2,3,4] k, double[2,2,3,6] v, double[2,4,5,6] dy)"
+             " => (double[2,4,5,6] y) { y = Attention(q, k, v) }",
+        from_qkv));
+}
+
 static void what_is_no_attention_stays(void **state)
 {
     (void)state;
@@ -267,6 +290,7 @@ int main(void)
         cmocka_unit_test(masks),
         cmocka_unit_test(dropout),
         cmocka_unit_test(a_mask_of_heads_that_are_joined),
+        cmocka_unit_test(the_operator_attention),
         cmocka_unit_test(what_is_no_attention_stays),
         cmocka_unit_test(heads_that_are_read_elsewhere),
     };

@@ -139,6 +139,22 @@ static void what_is_read_elsewhere_stays(void **state)
                 all);
 }
 
+static void groups_are_rows(void **state)
+{
+    static const char *const from[] = {"x", "s", "b", NULL};
+    ot_model *model =
+        fuse_regions("<ir_version: 8, opset_import: [\"\" : 21, \"com.microsoft\" : 1]> "
+                     "g (double[2,4,3,5] x, double[4] s, double[4] b, double[2,4,3,5] dy)"
+                     " => (double[2,4,3,5] y) { y = GroupNormalization<num_groups = 2>(x, s, b) }",
+                     from);
+
+    (void)state;
+    assert_int_equal(count_nodes(model, "LayerNormalization"), 1);
+    assert_int_equal(count_nodes(model, "LayerNormalizationGrad"), 1);
+    assert_int_equal(count_nodes(model, "ReduceMean") + count_nodes(model, "Sqrt"), 0);
+    ot_model_destroy(model);
+}
+
 static void what_is_no_normalisation_stays(void **state)
 {
     (void)state;
@@ -169,6 +185,7 @@ int main(void)
         cmocka_unit_test(one_normalisation_after_another),
         cmocka_unit_test(a_node_that_hands_on_hides_nothing),
         cmocka_unit_test(what_is_read_elsewhere_stays),
+        cmocka_unit_test(groups_are_rows),
         cmocka_unit_test(what_is_no_normalisation_stays),
     };
 

@@ -47,6 +47,24 @@ static void an_expansion_that_needs_a_newer_opset_raises_it(void **state)
     ot_model_destroy(model);
 }
 
+static void composed_operators_are_written_out(void **state)
+{
+    ot_model *model = read_prepared(HEAD("28") "g (float[N] a, float[N] b) => (float[N] y)"
+                                               "{ [n] y = SwiGLU(a, b) }");
+    bool changed;
+
+    (void)state;
+    assert_ok(ot__pass_compose(model, &changed));
+    assert_true(changed);
+    assert_ok(ot__graph_verify(model->graph));
+    assert_int_equal(model->graph->n_nodes, 2);
+    assert_string_equal(find_value(model, "y")->producer->op_type, "Mul");
+    assert_string_equal(model->graph->nodes[0]->op_type, "Swish");
+    assert_ok(ot__pass_compose(model, &changed));
+    assert_false(changed);
+    ot_model_destroy(model);
+}
+
 static void what_an_expansion_cannot_express_stays(void **state)
 {
     ot_model *model = read_prepared(HEAD(
@@ -88,6 +106,7 @@ int main(void)
         cmocka_unit_test(the_outputs_keep_their_names_and_readers),
         cmocka_unit_test(imports_that_nothing_needs_go),
         cmocka_unit_test(an_expansion_that_needs_a_newer_opset_raises_it),
+        cmocka_unit_test(composed_operators_are_written_out),
         cmocka_unit_test(what_an_expansion_cannot_express_stays),
         cmocka_unit_test(a_failing_allocation_is_reported),
     };

@@ -12,6 +12,7 @@
 
 #define HEAD "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> "
 #define HEAD_24 "<ir_version: 8, opset_import: [\"\" : 24]> "
+#define HEAD_26 "<ir_version: 8, opset_import: [\"\" : 26]> "
 #define HEAD_13 "<ir_version: 8, opset_import: [\"\" : 13, \"com.microsoft\" : 1]> "
 
 enum { MAX_VALUES = 8 };

@@ -24,6 +24,24 @@ static const graph_case cases[] = {
           " e = com.microsoft.BiasGelu(x, b) f = com.microsoft.FastGelu(x, b)"
           " y = Sum(a, c, d, e, f) }",
      {"x", "b"}},
+    {"normalisations that are composed",
+     HEAD_24 "g (double[N,4,6] x, double[4] s, double[4] b, double[6] w) => (double[N,4,6] y)"
+             " { a = GroupNormalization<num_groups = 2>(x, s, b) c = RMSNormalization(a, w)"
+             " d = LpNormalization<axis = 1>(c) y = MeanVarianceNormalization<axes = [0, 2]>(d) }",
+     {"x", "s", "b", "w"}},
+    {"neighbouring channels",
+     HEAD "g (double[N,5,H] x) => (double[N,5,H] y) { y = LRN<size = 4, alpha = 0.9>(x) }",
+     {"x"}},
+    {"attention",
+     HEAD_24 "g (double[N,H,8] x, double[8,8] w, double[1,H,2] c, double[1,H,2] s)"
+             " => (double[N,H,8] y) { k = MatMul(x, w)"
+             " q = RotaryEmbedding<num_heads = 2>(k, c, s)"
+             " y = Attention<q_num_heads = 2, kv_num_heads = 2, is_causal = 1>(q, k, x) }",
+     {"x", "w"}},
+    {"einsum",
+     HEAD "g (double[N,3,4] a, double[4,5] b) => (double[N,5,3] y)"
+          " { y = Einsum<equation = \"nij,jk->nki\">(a, b) }",
+     {"a", "b"}},
     {"softmax",
      HEAD "g (double[N,3,4] x) => (double[N,3,4] y) { y = Softmax<axis = 1>(x) }",
      {"x"}},
@@ -34,6 +52,16 @@ static const graph_case cases[] = {
     {"division of dim sizes that differ in name",
      HEAD "g (double[N,M] a, double[O,M] b) => (double[Q,M] y) { c = Div(a, b) y = Mul(c, a) }",
      {"a", "b"}},
+    {"running products",
+     HEAD_26 "g (double[N,3,2] x) => (double[N,3,2] y) { a = Constant<value_int = -2>()"
+             " b = CumProd(x, a) c = CumProd<reverse = 1>(x, a) d = CumProd<exclusive = 1>(x, a)"
+             " e = CumProd<exclusive = 1, reverse = 1>(x, a) y = Sum(b, c, d, e) }",
+     {"x"}},
+    {"blocks of images",
+     HEAD_24 "g (double[N,12,9] x) => (double[N,2,3,4] y) { s = Constant<value_ints = [3,4]>()"
+             " b = Constant<value_ints = [2,3]>() y = Col2Im<pads = [0,1,1,0], dilations = [1,1]>"
+             "(x, s, b) }",
+     {"x"}},
     {"products",
      HEAD "g (double[N,2,3,4] a, double[2,4,5] b, double[5] v) => (double[N,2,3] y)"
           " { c = MatMul(a, b) y = MatMul(c, v) }",
@@ -92,7 +120,20 @@ static const graph_case cases[] = {
      {"x"}},
     {"global pools",
      HEAD "g (double[N,2,H,W] x) => (double[N,2,1,1] y)"
-          " { a = GlobalAveragePool(x) b = GlobalMaxPool(x) y = Mul(a, b) }",
+          " { a = GlobalAveragePool(x) b = GlobalMaxPool(x) c = GlobalLpPool<p = 3>(x)"
+          " d = Mul(a, b) y = Mul(c, d) }",
+     {"x"}},
+    {"norms of windows",
+     HEAD "g (double[N,2,H,5] x) => (double[N,2,O,P] y)"
+          " { y = LpPool<kernel_shape = [3,2], strides = [2,1], pads = [1,0,0,1]>(x) }",
+     {"x"}},
+    {"norms of windows, p = 3",
+     HEAD "g (double[1,2,5,6] x) => (double[1,2,O,P] y)"
+          " { y = LpPool<kernel_shape = [3,2], p = 3, ceil_mode = 1, strides = [3,4]>(x) }",
+     {"x"}},
+    {"norms of windows, p = 1",
+     HEAD "g (double[1,2,5] x) => (double[1,2,O] y)"
+          " { y = LpPool<kernel_shape = [3], p = 1, auto_pad = \"SAME_UPPER\">(x) }",
      {"x"}},
     {"gather along the first axis",
      HEAD "g (double[4,3] x, int64[N,W] i) => (double[N,W,3] y) { y = Gather(x, i) }",

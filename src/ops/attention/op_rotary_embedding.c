@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// RotaryEmbedding: pairs of elements of each head, as far as `rotary_embedding_dim` (0: all), are
+// rotated by an angle of their position, whose cosine and sine are inputs. A pair is two elements
+// side by side (interleaved), or one of each half.
+#include "op/expand.h"
+
+enum { X, COS, SIN, POSITIONS };
+
+// ---- inference ----
+
+// Whether `found`, axis `axis` of input i, may be `expected` or is stretched to it.
+static bool fits_rotary(ot_infer *c, int i, int axis, int64_t expected)
+{
+    const int64_t found = ot_infer_shape(c, i)->dim[axis];
+
+    if (found == 1 || !ot__dim_differs(found, expected))
+        return true;
+    return ot__refuse(c, "input %d has size %" PRId64 " along axis %d, expected %" PRId64, i, found,
+                      axis, expected);
+}
+
+static bool check_rotary_caches(ot_infer *c, int64_t batch, int64_t length, int64_t pairs)
+{
+    const bool by_position = ot_infer_has(c, POSITIONS);
+    const int ndim = by_position ? 2 : 3;
+
+    for (int i = COS; i <= SIN; i++) {
+        const ot_shape *cache = ot_infer_shape(c, i);
+
+        if (cache->ndim != ndim)
+            return ot__refuse(c, "input %d has %d axes, expected %d %s position_ids", i,
+                              cache->ndim, ndim, by_position ? "with" : "without");
+        if (ot__dim_differs(cache->dim[ndim - 1], pairs))
+            return ot__refuse(c,
+                              "input %d has size %" PRId64 " along axis %d, expected %" PRId64
+                              ", half of what is rotated of a head",
+                              i, cache->dim[ndim - 1], ndim - 1, pairs);
+        if (!by_position && (!fits_rotary(c, i, 0, batch) || !fits_rotary(c, i, 1, length)))
+            return false;
+    }
+    if (!ot__infer_matches(c, COS, SIN))
+        return false;
+    if (!by_position)
+        return true;
+    if (ot_infer_shape(c, POSITIONS)->ndim != 2)
+        return ot__refuse(c, "position_ids has %d axes, expected 2",
+                          ot_infer_shape(c, POSITIONS)->ndim);
+    return fits_rotary(c, POSITIONS, 0, batch) && fits_rotary(c, POSITIONS, 1, length);
+}
+
+// The elements of a head of X, as far as known; false with the failure.
+static bool read_head_size(ot_infer *c, int64_t *size)
+{
+    const ot_shape *x = ot_infer_shape(c, X);
+    const int64_t heads = ot_attr_int(ot_infer_node(c), "num_heads");
+
+    if (x->ndim != 3 && x->ndim != 4)
+        return ot__refuse(c, "X has %d axes, expected 3 or 4", x->ndim);
+    *size = x->dim[x->ndim - 1];
+    if (x->ndim == 4)
+        return true;
+    if (heads < 1)
+        return ot__refuse(c, "num_heads is %" PRId64 ", expected at least 1 for X of 3 axes",
+                          heads);
+    if (ot_dim_is_number(*size) && *size % heads != 0)
+        return ot__refuse(
+            c, "X has size %" PRId64 " along axis 2, which %" PRId64 " heads do not divide", *size,
+            heads);
+    *size = ot_dim_is_number(*size) ? *size / heads : ot_dim_unknown();
+    return true;
+}
+
+static void rotary_infer(ot_infer *c)
+{
+    const ot_shape *x = ot_infer_shape(c, X);
+    const int64_t given = ot_attr_int(ot_infer_node(c), "rotary_embedding_dim");
+    int64_t size, rotated, length;
+
+    if (!read_head_size(c, &size))
+        return;
+    length = x->dim[x->ndim == 4 ? 2 : 1];
+    rotated = given == 0 ? size : given;
+    if (given < 0 || (ot_dim_is_number(size) && given > size)) {
+        ot_infer_fail(c, "rotary_embedding_dim is %" PRId64 ", a head has size %" PRId64, given,
+                      size);
+        return;
+    }
+    if (ot_dim_is_number(rotated) && rotated % 2 != 0) {
+        ot_infer_fail(c,
+                      "%" PRId64 " elements of a head are to be rotated, expected an even number",
+                      rotated);
+        return;
+    }
+    if (check_rotary_caches(c, x->dim[0], length,
+                            ot_dim_is_number(rotated) ? rotated / 2 : ot_dim_unknown()))
+        ot_infer_set(c, 0, ot_infer_dtype(c, X), x);
+}
+
+// ---- what it is composed of ----
+
+typedef struct rotary {
+    int64_t head_size, rotated; // below 0: not known
+    bool is_partial, is_interleaved;
+} rotary;
+
+static ot_value *emit_unsqueezed(ot_grad *g, ot_value *v, int64_t axis)
+{
+    return ot_emit2(g, "Unsqueeze", v, ot_emit_constant_i64(g, &axis, 1));
+}
+
+// Parts along the last axis of x, of these sizes, or halves (NULL).
+static void emit_parts(ot_grad *g, ot_value *x, ot_value *sizes, int n, ot_value **parts)
+{
+    ot_value *const in[] = {x, sizes};
+    ot_node *node = x == NULL ? NULL : ot_emit(g, "Split", "axis = -1", in, sizes ? 2 : 1, n);
+
+    if (sizes == NULL)
+        ot_emit_int(g, node, "num_outputs", n);
+    for (int i = 0; i < n; i++)
+        parts[i] = ot_emit_output(g, node, i);
+}
+
+// Sizes of so many equal parts, and of what is left of the head.
+static ot_value *emit_part_sizes(ot_grad *g, ot_value *x, const rotary *r, int n)
+{
+    const int64_t sizes[] = {r->rotated / n, n == 1 ? r->head_size - r->rotated : r->rotated / n,
+                             r->head_size - r->rotated};
+    const int ndim = ot_value_shape(x)->ndim;
+    ot_value *parts[2], *size;
+
+    if (r->rotated < 0)
+        return NULL;
+    if (r->head_size >= 0 || !r->is_partial)
+        return ot_emit_constant_i64(g, sizes, n + r->is_partial);
+    parts[0] = ot_emit_constant_i64(g, sizes, n);
+    size = ot__emit_extents(g, x, ndim - 1, ndim);
+    parts[1] = ot_emit2(g, "Sub", size, ot_emit_constant_i64(g, &r->rotated, 1));
+    return ot__emit_concat(g, parts, 2, 0);
+}
+
+// cos and sin of each pair of x, with an axis for the heads.
+static ot_value *emit_angles(ot_grad *g, int i, int64_t heads_axis, bool is_interleaved)
+{
+    ot_value *angles = ot_grad_x(g, i);
+
+    if (ot_grad_x(g, POSITIONS) != NULL)
+        angles = ot_emit2(g, "Gather", angles, ot_grad_x(g, POSITIONS));
+    angles = emit_unsqueezed(g, angles, heads_axis);
+    return is_interleaved ? emit_unsqueezed(g, angles, -1) : angles;
+}
+
+// (a, b) becomes (cos a - sin b, sin a + cos b), side by side along the last axis.
+static ot_value *emit_rotated(ot_grad *g, ot_value *const *pair, ot_value *cosines, ot_value *sines)
+{
+    ot_value *to[2], *product;
+
+    product = ot_emit2(g, "Mul", sines, pair[1]);
+    to[0] = ot_emit2(g, "Sub", ot_emit2(g, "Mul", cosines, pair[0]), product);
+    product = ot_emit2(g, "Mul", cosines, pair[1]);
+    to[1] = ot_emit2(g, "Add", ot_emit2(g, "Mul", sines, pair[0]), product);
+    return ot__emit_concat(g, to, 2, -1);
+}
+
+// x with pairs as the last axis.
+static ot_value *emit_rotary_pairs(ot_grad *g, ot_value *x, const rotary *r)
+{
+    const int64_t dims[] = {0, 0, 0, r->rotated < 0 ? -1 : r->rotated / 2, 2};
+
+    return ot__emit_reshape(g, x, dims, 5);
+}
+
+static ot_value *emit_rotary(ot_grad *g, ot_value *x, int64_t heads_axis, const rotary *r)
+{
+    static const int64_t ones[] = {1, 1};
+    ot_value *cosines = emit_angles(g, COS, heads_axis, r->is_interleaved);
+    ot_value *sines = emit_angles(g, SIN, heads_axis, r->is_interleaved);
+    ot_value *parts[3] = {x}, *pair[2], *y, *ends[2];
+    const int n = r->is_interleaved ? 1 : 2; // parts that are rotated
+
+    if (r->is_partial || n > 1)
+        emit_parts(g, x, emit_part_sizes(g, x, r, n), n + r->is_partial, parts);
+    if (r->is_interleaved) {
+        y = emit_rotary_pairs(g, parts[0], r);
+        emit_parts(g, y, ot_emit_constant_i64(g, ones, 2), 2, pair);
+        y = ot_emit_reshape_like(g, emit_rotated(g, pair, cosines, sines), parts[0]);
+    } else {
+        y = emit_rotated(g, parts, cosines, sines);
+    }
+    if (!r->is_partial)
+        return y;
+    ends[0] = y;
+    ends[1] = parts[n];
+    return ot__emit_concat(g, ends, 2, -1);
+}
+
+static void rotary_compose(ot_grad *g)
+{
+    const ot_node *node = ot_grad_node(g);
+    const int64_t heads = ot_attr_int(node, "num_heads");
+    const int64_t given = ot_attr_int(node, "rotary_embedding_dim");
+    ot_value *x = ot_grad_x(g, X), *y;
+    const ot_shape *shape = ot_value_shape(x);
+    const bool has_heads = shape->ndim == 4;
+    rotary r = {.is_interleaved = ot_attr_int(node, "interleaved") != 0};
+
+    if (!ot_value_has_shape(x))
+        return;
+    r.head_size = ot_dim_is_number(shape->dim[shape->ndim - 1])
+                      ? shape->dim[shape->ndim - 1] / (has_heads ? 1 : heads)
+                      : -1;
+    r.rotated = given == 0 ? r.head_size : given;
+    r.is_partial = r.rotated != r.head_size;
+    if (has_heads) {
+        y = emit_rotary(g, x, 1, &r);
+    } else {
+        const int64_t dims[] = {0, 0, heads, r.head_size >= 0 ? r.head_size : -1};
+
+        y = emit_rotary(g, ot__emit_reshape(g, x, dims, 4), 2, &r);
+        y = ot_emit_reshape_like(g, y, x);
+    }
+    ot_expand_set(g, 0, y);
+}
+
+static const ot_port rotary_in[] = {
+    {"X", "T", 0},
+    {"cos_cache", "T", 0},
+    {"sin_cache", "T", 0},
+    {"position_ids", "M", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
+    {0},
+};
+static const ot_attr_spec rotary_attrs[] = {
+    OT__FLAG_ATTR("interleaved", 0),
+    OT__INT_ATTR("num_heads", 0),
+    OT__INT_ATTR("rotary_embedding_dim", 0),
+    {0},
+};
+const ot_op_def ot__op_rotary_embedding[] = {
+    {.name = "RotaryEmbedding",
+     .since = 23,
+     .inputs = rotary_in,
+     .outputs = ot__unary_out,
+     .attrs = rotary_attrs,
+     .types = "T: f32 f64; M: i64",
+     .infer = rotary_infer,
+     .train = rotary_compose},
+    {0},
+};
