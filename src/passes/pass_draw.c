@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that nodes draw become initializers: a model written by hand states so what its parameters
 // begin with.
+#include <string.h>
+
 #include "passes/passes.h"
 
 // The tensor whose shape such a node takes; *is_drawn false: the shape follows only at run time, or
@@ -19,12 +21,25 @@ static const ot_tensor *drawn_like(const ot_node *node, bool *is_drawn)
     return like;
 }
 
+// By one thread: how many there may be is said by sessions, and there is none yet.
+static ot_status draw_values(const ot_node *node, uint64_t seed, const ot_tensor *like,
+                             ot_tensor **out)
+{
+    const ot_step step = {.seed = seed};
+    const int n_threads = ot__parallel_max();
+    ot_status st;
+
+    ot__parallel_set(1);
+    st = ot__op_eval_in_step(node, &step, &like, node->n_inputs, out, 1);
+    ot__parallel_set(n_threads);
+    return st;
+}
+
 // The node is detached where values take its place.
 static ot_status draw_node(ot_graph *graph, ot_node *node, uint64_t seed)
 {
-    const ot_step step = {.seed = seed};
     ot_value *value = node->n_outputs > 0 ? node->outputs[0] : NULL;
-    ot_tensor *drawn = NULL;
+    ot_tensor *drawn = NULL, *kept;
     bool is_drawn;
     const ot_tensor *like = drawn_like(node, &is_drawn);
 
@@ -32,13 +47,14 @@ static ot_status draw_node(ot_graph *graph, ot_node *node, uint64_t seed)
         return OT_OK;
     node->op = ot__node_record(node);
     OT_TRY(ot__op_check_node(node));
-    OT_TRY(ot__op_eval_in_step(node, &step, &like, node->n_inputs, &drawn, 1));
-    if (ot__model_hold_tensor(graph->model, drawn) != OT_OK) {
-        ot_tensor_destroy(drawn);
-        return OT_ERR_NO_MEMORY;
-    }
+    OT_TRY(draw_values(node, seed, like, &drawn));
+    kept = ot__model_tensor_new(graph->model, drawn->dtype, &drawn->shape);
+    if (kept)
+        memcpy(kept->data, drawn->data, drawn->n_bytes);
+    ot_tensor_destroy(drawn);
+    OT_TRY(ot__made(kept));
     ot__node_detach(node);
-    return ot__made(ot__graph_add_initializer(graph, value, drawn));
+    return ot__made(ot__graph_add_initializer(graph, value, kept));
 }
 
 ot_status ot__pass_draw(ot_model *model, uint64_t seed)
