@@ -22,8 +22,8 @@ static const ot_tensor *drawn_like(const ot_node *node, bool *is_drawn)
 }
 
 // By one thread: how many there may be is said by sessions, and there is none yet.
-static ot_status draw_values(const ot_node *node, uint64_t seed, const ot_tensor *like,
-                             ot_tensor **out)
+static ot_status draw_once(const ot_node *node, uint64_t seed, const ot_tensor *like,
+                           ot_tensor **out)
 {
     const ot_step step = {.seed = seed};
     const int n_threads = ot__parallel_max();
@@ -47,7 +47,7 @@ static ot_status draw_node(ot_graph *graph, ot_node *node, uint64_t seed)
         return OT_OK;
     node->op = ot__node_record(node);
     OT_TRY(ot__op_check_node(node));
-    OT_TRY(draw_values(node, seed, like, &drawn));
+    OT_TRY(draw_once(node, seed, like, &drawn));
     kept = ot__model_tensor_new(graph->model, drawn->dtype, &drawn->shape);
     if (kept)
         memcpy(kept->data, drawn->data, drawn->n_bytes);
