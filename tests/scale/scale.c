@@ -93,7 +93,7 @@ static bool is_full;
 
 // What processes take however small their model is, and what is bounded, as placing few values in
 // memory.
-static const double least_seconds = 0.2;
+static const double least_seconds = 0.3;
 static const double least_mib = 48;
 
 // ---- the folder ----
