@@ -61,18 +61,22 @@ static const ot_attr_spec consumed_attrs[] = {
     {0},
 };
 
+static const ot_port prelu_in[] = {{"X", "T", 0}, {"slope", "T", OT_PORT_SCALE}, {0}};
+
+#define PORTS_NEW ot__binary_in
+#define PORTS_PRELU prelu_in
 #define RECORDS_NEW(name_)
 #define RECORDS_PRELU(name_)                                                                       \
     {.name = #name_,                                                                               \
      .since = 1,                                                                                   \
-     .inputs = ot__binary_in,                                                                      \
+     .inputs = PORTS_PRELU,                                                                        \
      .outputs = ot__binary_out,                                                                    \
      .attrs = consumed_attrs,                                                                      \
      .types = "T: f32 f64",                                                                        \
      .upgrade = prelu_upgrade},                                                                    \
         {.name = #name_,                                                                           \
          .since = 6,                                                                               \
-         .inputs = ot__binary_in,                                                                  \
+         .inputs = PORTS_PRELU,                                                                    \
          .outputs = ot__binary_out,                                                                \
          .types = "T: f32 f64",                                                                    \
          .upgrade = prelu_upgrade},
@@ -82,7 +86,7 @@ static const ot_attr_spec consumed_attrs[] = {
     const ot_op_def ot__op_##symbol[] = {                                                          \
         RECORDS_##age(name_){.name = #name_,                                                       \
                              .since = since_,                                                      \
-                             .inputs = ot__binary_in,                                              \
+                             .inputs = PORTS_##age,                                                \
                              .outputs = ot__binary_out,                                            \
                              .types = TYPES_##types_,                                              \
                              .infer = infer_,                                                      \

@@ -117,34 +117,24 @@ static bool check_list(ot_infer *c, int i, int64_t n)
     return true;
 }
 
-// Element `at` of a constant list, where it is one.
-static double list_element(ot_infer *c, int i, int at)
-{
-    const ot_tensor *list = ot_infer_constant(c, i);
-
-    return list == NULL ? NAN : ot__tensor_get_f64(list, at);
-}
-
 // ---- sizes from scales ----
 
-static bool scaled_size(ot_infer *c, const ot__resize *r, int first, int axis, int64_t in,
-                        int64_t *out)
+// Of a constant list of scales; roi is NULL where it is not read, or not constant.
+static bool scaled_size(ot_infer *c, const ot__resize *r, const ot_tensor *scales,
+                        const ot_tensor *roi, int axis, int64_t in, int64_t *out)
 {
-    const int at = r->position[axis], roi = first, scales = first + 1;
-    const double scale = list_element(c, scales, at);
-    const bool is_known = ot_infer_constant(c, scales) != NULL;
+    const int at = r->position[axis];
+    const double scale = ot__tensor_get_f64(scales, at);
     double start = 0, end = 1, size;
 
     *out = ot_dim_unknown();
-    if (!is_known)
-        return true;
     if (!(scale > 0) || !isfinite(scale))
         return ot__refuse(c, "scales has %g, expected a finite number above 0", scale);
     if (r->line.place == OT__PLACE_CROP) {
-        start = list_element(c, roi, at);
-        end = list_element(c, roi, at + r->n_listed);
-        if (ot_infer_constant(c, roi) == NULL)
+        if (roi == NULL)
             return true;
+        start = ot__tensor_get_f64(roi, at);
+        end = ot__tensor_get_f64(roi, at + r->n_listed);
         if (!isfinite(start) || !isfinite(end))
             return ot__refuse(c, "roi has a number that is not finite");
     }
@@ -219,6 +209,23 @@ static bool given_sizes(ot_infer *c, const ot__resize *r, int sizes, const ot_sh
     return true;
 }
 
+static bool given_scales(ot_infer *c, const ot__resize *r, int first, const ot_shape *x,
+                         ot_shape *y)
+{
+    const ot_tensor *scales = ot_infer_constant(c, first + 1);
+    const ot_tensor *roi = r->line.place == OT__PLACE_CROP ? ot_infer_constant(c, first) : NULL;
+
+    for (int k = 0; k < x->ndim; k++) {
+        if (r->position[k] < 0)
+            continue;
+        if (scales == NULL)
+            y->dim[k] = ot_dim_unknown();
+        else if (!scaled_size(c, r, scales, roi, k, x->dim[k], &y->dim[k]))
+            return false;
+    }
+    return true;
+}
+
 bool ot__resize_infer(ot_infer *c, const ot_shape *x, int first, ot_shape *y)
 {
     const int roi = first, scales = first + 1, sizes = first + 2;
@@ -237,9 +244,8 @@ bool ot__resize_infer(ot_infer *c, const ot_shape *x, int first, ot_shape *y)
         (!has_list(c, roi) || !check_list(c, roi, 2 * (int64_t)r.n_listed)))
         return ot__refuse(c, "tf_crop_and_resize needs roi with two numbers for each of %d axes",
                           r.n_listed);
-    for (int k = 0; has_scales && k < x->ndim; k++)
-        if (r.position[k] >= 0 && !scaled_size(c, &r, first, k, x->dim[k], &y->dim[k]))
-            return false;
+    if (has_scales && !given_scales(c, &r, first, x, y))
+        return false;
     if (has_sizes && !given_sizes(c, &r, sizes, x, y))
         return false;
     for (int k = 0; k < x->ndim; k++)

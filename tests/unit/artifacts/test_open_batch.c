@@ -69,6 +69,30 @@ static void inputs_alone_need_no_trial(void **state)
                  "the batch size 2, which the exporter fixed, is open");
 }
 
+static void sizes_of_constants_that_are_put_together_are_known(void **state)
+{
+    (void)state;
+    assert_opens(HEAD "(float[2, 1, 2, 2] x) => (float[2, 1, 4, 4] y) {"
+                      " a = Constant<value = float[2] {1, 1}>()"
+                      " b = Constant<value_floats = [2.0, 2.0]>()"
+                      " s = Concat<axis = 0>(a, b) y = Resize(x, , s) }",
+                 "the batch size 2, which the exporter fixed, is open");
+    assert_opens(HEAD "(float[2, 1, 2, 2] x) => (float[2, 1, 4, 4] y) {"
+                      " s = Constant<value_floats = [1.0, 1.0, 2.0, 2.0]>() y = Resize(x, , s) }",
+                 "the batch size 2, which the exporter fixed, is open");
+}
+
+static void rows_that_differ_little_beside_their_size_are_told_apart(void **state)
+{
+    (void)state;
+    // As scores of a detector, whose biases are those of rare classes.
+    assert_opens(HEAD "(float[2, 4] x) => (float[2, 2, 2] y)"
+                      "<int64[3] s = {2, 2, 2}, float[2] w = {1e-5, 2e-5},"
+                      " float[2] b = {4, 5}> {"
+                      " r = Reshape(x, s) m = Mul(r, w) y = Add(m, b) }",
+                 "the batch size 2, which the exporter fixed, is open: 1 input");
+}
+
 static void rows_that_depend_on_each_other_stay(void **state)
 {
     (void)state;
@@ -184,6 +208,8 @@ int main(void)
         cmocka_unit_test(an_opened_model_computes_every_row_as_before),
         cmocka_unit_test(a_batch_that_is_open_needs_no_word),
         cmocka_unit_test(inputs_alone_need_no_trial),
+        cmocka_unit_test(sizes_of_constants_that_are_put_together_are_known),
+        cmocka_unit_test(rows_that_differ_little_beside_their_size_are_told_apart),
         cmocka_unit_test(rows_that_depend_on_each_other_stay),
         cmocka_unit_test(a_row_that_is_picked_is_no_batch),
         cmocka_unit_test(a_loss_in_the_model_is_the_mean_or_the_sum_of_the_halves),
