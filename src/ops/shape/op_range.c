@@ -87,9 +87,10 @@ static void infer_ints(ot_infer *c)
 static void infer_reals(ot_infer *c)
 {
     int64_t count = ot_dim_unknown();
-    const ot_tensor *in[3] = {ot_infer_constant(c, START), ot_infer_constant(c, LIMIT),
-                              ot_infer_constant(c, DELTA)};
+    const ot_tensor *in[3];
 
+    for (int i = 0; i < 3; i++)
+        in[i] = ot_infer_constant(c, i);
     if (in[0] != NULL && in[1] != NULL && in[2] != NULL && ot_tensor_count(in[0]) == 1 &&
         ot_tensor_count(in[1]) == 1 && ot_tensor_count(in[2]) == 1) {
         count = count_reals(ot__tensor_get_f64(in[0], 0), ot__tensor_get_f64(in[1], 0),
