@@ -35,6 +35,7 @@ void ot__isa_limit(ot__isa isa);
     X(pools)                                                                                       \
     X(reducers)                                                                                    \
     X(rows)                                                                                        \
+    X(samplers)                                                                                    \
     X(tiles)                                                                                       \
     X(updates)
 

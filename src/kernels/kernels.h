@@ -22,6 +22,7 @@ enum { OT_PAR_MIN = 16384 };
 #include "kernels/recurrent/kernels_recurrent.h"
 #include "kernels/reduce/kernels_reduce.h"
 #include "kernels/resize/kernels_resize.h"
+#include "kernels/sample/kernels_sample.h"
 #include "kernels/softmax_loss/kernels_rows.h"
 
 #include "kernels/isa.h" // the tables declared above

@@ -178,6 +178,13 @@ ot_value *ot__emit_tensor(ot_grad *g, ot_dtype dtype, const ot_shape *shape)
                : NULL;
 }
 
+void ot__set_element(ot_tensor *tensor, int64_t i, double value)
+{
+    char *to = (char *)tensor->data + (size_t)i * ot_dtype_size(tensor->dtype);
+
+    (void)ot__convert(to, tensor->dtype, &value, OT_F64, 1);
+}
+
 ot_value *ot_emit_constant_i64(ot_grad *g, const int64_t *numbers, int n)
 {
     ot_value *v = ot__emit_tensor(g, OT_I64, &OT_SHAPE(n));

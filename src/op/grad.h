@@ -19,5 +19,7 @@ struct ot_grad {
 const char *ot__node_prefix(const ot_node *node);
 // A new initializer of zeros; the rule fills its elements (value->constant).
 ot_value *ot__emit_tensor(ot_grad *g, ot_dtype dtype, const ot_shape *shape);
+// Element i of a tensor of any numeric type.
+void ot__set_element(ot_tensor *tensor, int64_t i, double value);
 
 #endif

@@ -87,7 +87,7 @@ static ot_value *emit_shares(ot_grad *g, const ot__geometry *window, ot_value *x
             rest /= out->dim[a + 2];
         }
         differ = differ || count != volume;
-        ot__pool_fill(factors->constant, i, count == 0 ? 0 : (double)volume / (double)count);
+        ot__set_element(factors->constant, i, count == 0 ? 0 : (double)volume / (double)count);
     }
     return differ ? ot_emit2(g, "Mul", dy, factors) : dy;
 }

@@ -112,13 +112,6 @@ void ot__pool_emit_extents(ot_grad *g, ot_node *node, const ot_value *x)
     ot_emit_ints(g, node, extents_attr, shape->dim + 2, shape->ndim - 2);
 }
 
-void ot__pool_fill(ot_tensor *tensor, int64_t i, double value)
-{
-    char *to = (char *)tensor->data + (size_t)i * ot_dtype_size(tensor->dtype);
-
-    (void)ot__convert(to, tensor->dtype, &value, OT_F64, 1);
-}
-
 ot_value *ot__pool_emit_window(ot_grad *g, const ot__geometry *window, int64_t channels,
                                double weight, ot_dtype dtype)
 {
@@ -129,7 +122,7 @@ ot_value *ot__pool_emit_window(ot_grad *g, const ot__geometry *window, int64_t c
         shape.dim[2 + a] = window->kernel[a];
     w = ot__emit_tensor(g, dtype, &shape);
     for (int64_t i = 0; w && i < ot_tensor_count(w->constant); i++)
-        ot__pool_fill(w->constant, i, weight);
+        ot__set_element(w->constant, i, weight);
     return w;
 }
 

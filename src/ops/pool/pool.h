@@ -28,8 +28,6 @@ ot_status ot__pool_run_narrow(const ot_run *r, ot_status (*run)(const ot_run *r)
 void ot__pool_infer_input(ot_infer *c, const ot_shape *y, ot_shape *x);
 // Write that attribute, for x with static extents. Names that start so are left to tools by ONNX.
 void ot__pool_emit_extents(ot_grad *g, ot_node *node, const ot_value *x);
-// Element i of a tensor of any type.
-void ot__pool_fill(ot_tensor *tensor, int64_t i, double value);
 // A window of so many channels with the same weight everywhere, for convolutions.
 ot_value *ot__pool_emit_window(ot_grad *g, const ot__geometry *window, int64_t channels,
                                double weight, ot_dtype dtype);

@@ -3,24 +3,12 @@
 #include "ops/resize/resize.h"
 
 #include <math.h>
-#include <string.h>
+
+#include "op/attr_word.h"
 
 static const double largest_size = 4611686018427387904.0; // 2^62
 
 // ---- attributes ----
-
-// The place of the attribute's word among `words`, which end with NULL; -1 with the failure.
-static int read_word(ot_infer *c, const ot_node *node, const char *attr, const char *const *words)
-{
-    const char *word = ot_attr_string(node, attr);
-
-    for (int i = 0; words[i] != NULL; i++)
-        if (strcmp(word, words[i]) == 0)
-            return i;
-    if (c != NULL)
-        ot_infer_fail(c, "%s is not one of those known: %s, ... %s", attr, words[0], words[1]);
-    return -1;
-}
 
 static bool read_resize_words(ot_infer *c, const ot_node *node, ot__resize *r)
 {
@@ -35,10 +23,10 @@ static bool read_resize_words(ot_infer *c, const ot_node *node, ot__resize *r)
     static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                             "ceil", NULL};
     static const char *const aspects[] = {"stretch", "not_larger", "not_smaller", NULL};
-    const int mode = read_word(c, node, "mode", modes);
-    const int place = read_word(c, node, "coordinate_transformation_mode", places);
-    const int rounding = read_word(c, node, "nearest_mode", roundings);
-    const int aspect = read_word(c, node, "keep_aspect_ratio_policy", aspects);
+    const int mode = ot__attr_word(c, node, "mode", modes);
+    const int place = ot__attr_word(c, node, "coordinate_transformation_mode", places);
+    const int rounding = ot__attr_word(c, node, "nearest_mode", roundings);
+    const int aspect = ot__attr_word(c, node, "keep_aspect_ratio_policy", aspects);
 
     if (mode < 0 || place < 0 || rounding < 0 || aspect < 0)
         return false;

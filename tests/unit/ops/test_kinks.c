@@ -30,25 +30,34 @@ static ot_status host_set_dx(void *context, const ot_node *node, int i, ot_value
     return OT_OK;
 }
 
-// The gradient of input `i` at `x` (and `b`), for dy = 1, is `expected`; all of three elements.
+static void feed_like(evaluation *e, const ot_value *value, const double *elements)
+{
+    feed(e, value->name, new_tensor(OT_F32, value->shape, elements));
+}
+
+// The gradient of input `i` at `x` (and `b`), for dy = 1, is `expected`.
 static void check(const char *text, const double *x, const double *b, int i, const double *expected)
 {
-    static const double ones[3] = {1, 1, 1};
+    static const double ones[] = {1, 1, 1, 1, 1, 1};
     ot_model *model = read_prepared(text);
+    const ot_value *y = find_value(model, "y");
     evaluation e = {0};
     host h = {0};
     const ot__grad_host callbacks = {&h, host_dy, host_wants, host_set_dx};
+    int64_t n;
 
     h.dy = ot__graph_value(model->graph, "dy");
-    ot__value_set(h.dy, OT_F32, &OT_SHAPE(3));
+    ot__value_set(h.dy, OT_F32, &y->shape);
+    assert_true(ot__shape_count(&y->shape, &n) && n <= (int64_t)OT_COUNT(ones));
     assert_ok(ot__op_grad(model->graph->nodes[0], &callbacks));
-    feed(&e, "x", new_tensor(OT_F32, OT_SHAPE(3), x));
+    feed_like(&e, find_value(model, "x"), x);
     if (b != NULL)
-        feed(&e, "b", new_tensor(OT_F32, OT_SHAPE(3), b));
-    feed(&e, "dy", new_tensor(OT_F32, OT_SHAPE(3), ones));
+        feed_like(&e, find_value(model, "b"), b);
+    feed_like(&e, h.dy, ones);
     compute(&e, model);
     assert_non_null(h.dx[i]);
-    for (int64_t k = 0; k < 3; k++)
+    assert_true(ot__shape_count(&h.dx[i]->shape, &n));
+    for (int64_t k = 0; k < n; k++)
         assert_float_equal(element(&e, h.dx[i]->name, k), expected[k], 1e-6);
     evaluation_deinit(&e);
     ot_model_destroy(model);
@@ -129,6 +138,25 @@ static void powers_at_zero_are_finite_where_they_can_be(void **state)
           (double[]){0, 0, 4});
 }
 
+// At elements, at the ends of the image, and beyond.
+static void a_grid_moves_nothing_where_ends_are_repeated(void **state)
+{
+    const double grid[] = {-0.75, 0, 0.75, 0, -1, 0, -0.25, 0, 1, 0, 1.25, 0};
+    const double only_inside[] = {0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0};
+
+    (void)state;
+#define SAMPLED(attributes)                                                                        \
+    HEAD "g (float[1,1,6,2] x) => (float[1,1,1,6] y) <float[1,1,1,4] image = {1,2,5,3}>"           \
+         "{ y = GridSample<" attributes ">(image, x) }"
+    check(SAMPLED("padding_mode = \"zeros\""), grid, NULL, 1,
+          (double[]){2, -0.5, -6, -1.5, 2, -0.25, 6, -1, -6, -0.75, 0, 0});
+    check(SAMPLED("padding_mode = \"border\""), grid, NULL, 1, only_inside);
+    check(SAMPLED("padding_mode = \"reflection\""), grid, NULL, 1, only_inside);
+    check(SAMPLED("mode = \"bicubic\", padding_mode = \"border\""), grid, NULL, 1,
+          (double[]){1.5, 0, -3, 0, -0.375, 0, 6, 0, 0.75, 0, 0, 0});
+#undef SAMPLED
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +167,7 @@ int main(void)
         cmocka_unit_test(the_bounds_of_a_clip_belong_to_the_inside),
         cmocka_unit_test(ties_share_the_gradient),
         cmocka_unit_test(powers_at_zero_are_finite_where_they_can_be),
+        cmocka_unit_test(a_grid_moves_nothing_where_ends_are_repeated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
