@@ -241,6 +241,8 @@ POOLS = [
     Row("GlobalMaxPool", "X f32[8,512,14,14]", "Y = GlobalMaxPool (X)", "F.adaptive_max_pool2d(X, 1)"),
     Row("LpPool", f"X {IMAGES}", "Y = LpPool <kernel_shape = [3, 3], strides = [2, 2]> (X)", "F.lp_pool2d(X, 2.0, 3, 2)"),
     Row("GlobalLpPool", "X f32[8,512,14,14]", "Y = GlobalLpPool (X)", "torch.linalg.vector_norm(X, dim=(2, 3), keepdim=True)"),
+    Row("MaxUnpool", f"X {IMAGES}", "P, i = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (X)\n"
+        "Y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (P, i)", "F.max_unpool2d(*F.max_pool2d(X, 2, return_indices=True), 2)"),
     Row("GridSample", "X f32[4,64,56,56]; G f32[4,56,56,2]", "Y = GridSample (X, G)", "F.grid_sample(X, G, align_corners=False)"),
     Row("GridSample, cubic", "X f32[4,64,56,56]; G f32[4,56,56,2]", 'Y = GridSample <mode = "cubic"> (X, G)',
         "F.grid_sample(X, G, mode='bicubic', align_corners=False)"),

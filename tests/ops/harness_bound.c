@@ -56,6 +56,7 @@ static const char *const moving[] = {
     "Max",
     "MaxPool",
     "MaxPoolShort",
+    "MaxUnpool",
     "Min",
     "Neg",
     "OneHot",

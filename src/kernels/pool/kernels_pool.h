@@ -44,6 +44,13 @@ void ot__ref_max_pool_shorten(uint8_t *cells, int32_t *positions, const int64_t 
 bool ot__ref_max_pool_lengthen(int64_t *indices, const uint8_t *cells, const int32_t *positions,
                                const ot__pool *p);
 
+// ---- ref_unpool.c: y (planes, n_out) = zeros, with x (planes, n_in) at indices, which count
+// through all of y; of several at one place the last one counts. The position of the first index
+// that is outside of y, or -1 ----
+
+int64_t ot__ref_unpool(void *y, const void *x, const int64_t *indices, int64_t planes, int64_t n_in,
+                       int64_t n_out, size_t size);
+
 // ---- simd_pool.c: maximum pools in f32 on any layout ----
 
 // Where the maxima are that the first of equal ones wins, by the one that is not NULL.
