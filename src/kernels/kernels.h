@@ -18,6 +18,7 @@ enum { OT_PAR_MIN = 16384 };
 #include "kernels/move/kernels_move.h"
 #include "kernels/norm/kernels_norm.h"
 #include "kernels/pool/kernels_pool.h"
+#include "kernels/pool/kernels_roi.h"
 #include "kernels/quantize/kernels_quantize.h"
 #include "kernels/recurrent/kernels_recurrent.h"
 #include "kernels/reduce/kernels_reduce.h"
