@@ -343,6 +343,6 @@ NOT_COMPARED = {
     "SoftmaxCrossEntropyLossInternal": ANOTHER + "SoftmaxCrossEntropyLoss",
     "Scale": ANOTHER + "Mul",
     "Hardmax": NONE, "ReverseSequence": NONE, "CenterCropPad": NONE, "TensorScatter": NONE,
-    "MaxRoiPool": NONE, "RoiAlign": NONE,
+    "DeformColumns": NONE, "DeformConv": NONE, "MaxRoiPool": NONE, "RoiAlign": NONE,
     "BatchScale": NONE, "ScaledSum": NONE, "FlattenAndUnpad": NONE, "PadAndUnflatten": NONE,
 }

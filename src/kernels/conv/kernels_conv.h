@@ -51,4 +51,26 @@ typedef struct ot__conv {
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
+// ---- ref_deform.c: windows whose points are moved ----
+
+// Images x (groups, channels, in...), of all batch elements and of the groups that share offsets
+// (groups, n_kernel, n_axes, out...) and weights mask (groups, n_kernel, out...), which may be
+// NULL; columns (groups, channels, n_kernel, out...).
+typedef struct ot__deform {
+    int64_t groups, channels;
+    int n_axes;
+    ot__window window;
+} ot__deform;
+
+#define OT_DECLARE(suffix, T)                                                                      \
+    void ot__ref_deform_columns_##suffix(T *columns, const T *x, const T *offset, const T *mask,   \
+                                         const ot__deform *d);                                     \
+    void ot__ref_deform_dx_##suffix(T *dx, const T *dcolumns, const T *offset, const T *mask,      \
+                                    const ot__deform *d);                                          \
+    /* either may be NULL */                                                                       \
+    void ot__ref_deform_doffset_##suffix(T *doffset, T *dmask, const T *dcolumns, const T *x,      \
+                                         const T *offset, const T *mask, const ot__deform *d);
+OT_KERNEL_FLOATS(OT_DECLARE)
+#undef OT_DECLARE
+
 #endif
