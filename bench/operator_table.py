@@ -227,6 +227,8 @@ CONVOLUTIONS = [
                 "F.conv_transpose2d(X, W, stride=2, padding=1)", op="ConvTranspose"),
     convolution("1-D up", "f32[8,64,256]", "f32[64,32,8]", "strides = [4], pads = [2, 2]",
                 "F.conv_transpose1d(X, W, stride=4, padding=2)", op="ConvTranspose"),
+    Row("CausalConvWithState", "X f32[8,256,512]; W f32[256,1,4]; B f32[256]", "Y, s = CausalConvWithState (X, W, B)",
+        "F.conv1d(F.pad(X, (3, 0)), W, B, groups=256)"),
 ]
 
 POOLS = [
@@ -344,5 +346,6 @@ NOT_COMPARED = {
     "Scale": ANOTHER + "Mul",
     "Hardmax": NONE, "ReverseSequence": NONE, "CenterCropPad": NONE, "TensorScatter": NONE,
     "DeformColumns": NONE, "DeformConv": NONE, "MaxRoiPool": NONE, "RoiAlign": NONE,
+    "Hardmax": NONE, "LinearAttention": NONE, "ReverseSequence": NONE, "CenterCropPad": NONE, "TensorScatter": NONE,
     "BatchScale": NONE, "ScaledSum": NONE, "FlattenAndUnpad": NONE, "PadAndUnflatten": NONE,
 }

@@ -30,6 +30,7 @@ void ot__isa_limit(ot__isa isa);
     X(columns)                                                                                     \
     X(floats)                                                                                      \
     X(gemm_kernel)                                                                                 \
+    X(linear_attentions)                                                                           \
     X(moves)                                                                                       \
     X(norms)                                                                                       \
     X(pools)                                                                                       \

@@ -105,4 +105,55 @@ void ot__attention_run(const ot__attention_plan *plan, const ot__attentions *ker
 void ot__attention_grad_run(const ot__attention_plan *plan, const ot__attentions *kernel,
                             const ot__attention_data *data, float *scratch, int n_threads);
 
+// ---- linear attention: ref_linear_attention.c, simd_linear_attention.c, linear_attention.c ----
+//
+// Each head of keys and values has a state (key_size, value_size), which goes from step to step:
+// it decays, what it holds for the key is corrected or added to, and queries read it. Columns of
+// the state do not depend on each other.
+
+enum { OT__LINEAR_COLUMNS = 32 }; // of a state that are computed together
+
+typedef struct ot__linear_attention {
+    int64_t batch, length, q_heads, kv_heads, key_size, value_size;
+    double scale;
+    int64_t decay_size; // for each head: 1, or key_size; 0: there is no decay
+    int64_t beta_heads; // kv_heads, or 1 for all of them; 0: nothing is corrected
+    int64_t segment;    // steps whose states the gradient keeps at a time
+} ot__linear_attention;
+
+// query, key, value, decay, beta and y are (batch, length, heads * elements), states (batch,
+// kv_heads, key_size, value_size). What is not there is NULL; a gradient that is NULL is not
+// wanted. dbeta has all kv_heads.
+typedef struct ot__linear_attention_data {
+    const void *query, *key, *value, *past, *decay, *beta;
+    void *y, *present;
+    const void *dy, *dpresent;
+    void *dquery, *dkey, *dvalue, *dpast, *ddecay, *dbeta;
+} ot__linear_attention_data;
+
+// Tables for f32 and f64, with sums in f64, and one per instruction set for f32.
+typedef struct ot__linear_attentions {
+    // OT__LINEAR_COLUMNS columns of a head, from number `block` of so many on, through all steps.
+    void (*block)(const ot__linear_attention *a, const ot__linear_attention_data *d, int64_t batch,
+                  int64_t head, int64_t block, void *scratch);
+    // The gradients of a head of keys and values, and of the queries that read it.
+    void (*head_grad)(const ot__linear_attention *a, const ot__linear_attention_data *d,
+                      int64_t batch, int64_t head, void *scratch);
+    // Scratch.
+    int64_t (*block_bytes)(const ot__linear_attention *a);
+    int64_t (*head_grad_bytes)(const ot__linear_attention *a);
+} ot__linear_attentions;
+extern const ot__linear_attentions ot__ref_linear_attentions_f32, ot__ref_linear_attentions_f64;
+
+int64_t ot__linear_attention_blocks(const ot__linear_attention *a);
+// Sets `segment`, so that states that are kept take least memory.
+void ot__linear_attention_choose_segment(ot__linear_attention *a);
+// `scratch` is for n_parts, which threads share.
+void ot__linear_attention_run(const ot__linear_attentions *kernel, const ot__linear_attention *a,
+                              const ot__linear_attention_data *d, int64_t n_parts, char *scratch);
+void ot__linear_attention_grad_run(const ot__linear_attentions *kernel,
+                                   const ot__linear_attention *a,
+                                   const ot__linear_attention_data *d, int64_t n_parts,
+                                   char *scratch);
+
 #endif
