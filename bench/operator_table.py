@@ -331,7 +331,14 @@ RECURRENT = [
     recurrent("RNN", "RNN", 1, f"torch.rnn_tanh(X, {H0}, [W[0], R[0], B[0, :256], B[0, 256:]], True, 1, 0.0, True, False, False)[0]"),
 ]
 
-ROWS = [*ELEMENTWISE, *REDUCTIONS, *NORMALISATIONS, *CONVOLUTIONS, *POOLS, *PRODUCTS, *MOVES, *RECURRENT]
+SIGNALS = [
+    Row("DFT", "X f32[64,1024,2]", "Y = DFT (X)", "torch.view_as_real(torch.fft.fft(torch.view_as_complex(X)))"),
+    Row("DFT, onesided", "X f32[64,1024,1]", "Y = DFT <onesided = 1> (X)", "torch.view_as_real(torch.fft.rfft(X[:, :, 0]))"),
+    Row("STFT", "X f32[8,16000,1]; W f32[400]", "s = Constant <value_int = 160> ()\nY = STFT (X, s, W)",
+        "torch.view_as_real(torch.stft(X[:, :, 0], 400, 160, window=W, center=False, return_complex=True)).transpose(1, 2)"),
+]
+
+ROWS = [*ELEMENTWISE, *REDUCTIONS, *NORMALISATIONS, *CONVOLUTIONS, *POOLS, *PRODUCTS, *MOVES, *RECURRENT, *SIGNALS]
 
 VIEW = "moves nothing, here and there"
 ANOTHER = "another form of one that is compared: "

@@ -24,6 +24,7 @@ enum { OT_PAR_MIN = 16384 };
 #include "kernels/reduce/kernels_reduce.h"
 #include "kernels/resize/kernels_resize.h"
 #include "kernels/sample/kernels_sample.h"
+#include "kernels/signal/kernels_signal.h"
 #include "kernels/softmax_loss/kernels_rows.h"
 
 #include "kernels/isa.h" // the tables declared above

@@ -62,6 +62,19 @@ static const graph_case cases[] = {
              " b = Constant<value_ints = [2,3]>() y = Col2Im<pads = [0,1,1,0], dilations = [1,1]>"
              "(x, s, b) }",
      {"x"}},
+    {"fourier transforms",
+     HEAD_24 "g (double[N,6,2] x, double[N,5,1] r, double[N,4,2] h) => (double[N,M,2] y)"
+             " { n = Constant<value_int = 7>() m = Constant<value_int = 3>()"
+             " i = Constant<value_int = 1>() a = DFT(x, n) b = DFT<inverse = 1>(x, m, i)"
+             " c = DFT<onesided = 1>(r, n) d = DFT<onesided = 1>(r)"
+             " e = DFT<onesided = 1, inverse = 1>(h) f = DFT<onesided = 1, inverse = 1>(h, m)"
+             " k = Concat<axis = 1>(e, f) l = Concat<axis = 2>(k, k)"
+             " y = Concat<axis = 1>(a, b, c, d, l) }",
+     {"x", "r", "h"}},
+    {"fourier transforms of frames, old opset",
+     HEAD "g (double[N,9,1] x, double[4] w) => (double[N,3,O,2] y)"
+          " { s = Constant<value_int = 2>() y = STFT(x, s, w) }",
+     {"x", "w"}},
     {"products",
      HEAD "g (double[N,2,3,4] a, double[2,4,5] b, double[5] v) => (double[N,2,3] y)"
           " { c = MatMul(a, b) y = MatMul(c, v) }",

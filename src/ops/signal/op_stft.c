@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// STFT: the transforms of frames of a signal (batch, length, parts), which begin frame_step apart
+// and are multiplied by a window.
+#include "ops/signal/signal.h"
+
+enum { SIGNAL, STEP, WINDOW, LENGTH };
+
+// ---- inference ----
+
+typedef struct stft_sizes {
+    int64_t step, length; // of a frame
+} stft_sizes;
+
+static bool check_signal(ot_infer *c)
+{
+    const ot_shape *x = ot_infer_shape(c, SIGNAL);
+    const bool is_onesided = ot_attr_int(ot_infer_node(c), "onesided") != 0;
+
+    if (x->ndim != 3)
+        return ot__refuse(c, "signal has %d axes, expected 3", x->ndim);
+    if (!ot_dim_is_number(x->dim[2]) || x->dim[2] == 1 || (x->dim[2] == 2 && !is_onesided))
+        return true;
+    return ot__refuse(c, "signal has size %" PRId64 " along axis 2, expected 1%s", x->dim[2],
+                      is_onesided ? ", as onesided takes real signals" : " or 2");
+}
+
+static bool read_stft_sizes(ot_infer *c, stft_sizes *s)
+{
+    const ot_shape *window = ot_infer_shape(c, WINDOW);
+    const bool has_window = ot_infer_has(c, WINDOW);
+    const int64_t points = ot_infer_shape(c, SIGNAL)->dim[1];
+
+    if (!ot__infer_size(c, STEP, "frame_step", 1, INT64_MAX, &s->step))
+        return false;
+    if (has_window && window->ndim != 1)
+        return ot__refuse(c, "window has %d axes, expected 1", window->ndim);
+    s->length = has_window ? window->dim[0] : points;
+    if (ot_infer_has(c, LENGTH) &&
+        !ot__infer_size(c, LENGTH, "frame_length", 1, OT__FOURIER_MAX, &s->length))
+        return false;
+    if (has_window && ot__dim_differs(window->dim[0], s->length))
+        return ot__refuse(c, "window has size %" PRId64 ", frame_length is %" PRId64,
+                          window->dim[0], s->length);
+    if (ot_dim_is_number(s->length) && (s->length < 1 || s->length > OT__FOURIER_MAX))
+        return ot__refuse(c, "frames have length %" PRId64 ", expected 1 to %" PRId64, s->length,
+                          OT__FOURIER_MAX);
+    return !ot_dim_is_number(s->length) || !ot_dim_is_number(points) || s->length <= points ||
+           ot__refuse(c, "frames have length %" PRId64 ", the signal %" PRId64, s->length, points);
+}
+
+static void stft_infer(ot_infer *c)
+{
+    const ot_shape *x = ot_infer_shape(c, SIGNAL);
+    const bool is_onesided = ot_attr_int(ot_infer_node(c), "onesided") != 0;
+    stft_sizes s;
+    int64_t frames;
+
+    if (!check_signal(c) || !read_stft_sizes(c, &s))
+        return;
+    frames = ot_infer_add(c, ot_infer_div(c, ot_infer_sub(c, x->dim[1], s.length), s.step), 1);
+    ot_infer_set(
+        c, 0, ot_infer_dtype(c, SIGNAL),
+        &OT_SHAPE(x->dim[0], frames,
+                  is_onesided ? ot_infer_add(c, ot_infer_div(c, s.length, 2), 1) : s.length, 2));
+}
+
+// ---- what it is composed of ----
+
+// A list of one number.
+static ot_value *emit_listed(ot_grad *g, ot_value *number)
+{
+    static const int64_t one = 1;
+
+    return ot__emit_reshape(g, ot_emit_cast(g, number, OT_I64), &one, 1);
+}
+
+static ot_value *emit_frame_length(ot_grad *g)
+{
+    if (ot_grad_x(g, WINDOW) != NULL)
+        return ot__emit_extents(g, ot_grad_x(g, WINDOW), 0, 1);
+    if (ot_grad_x(g, LENGTH) != NULL)
+        return emit_listed(g, ot_grad_x(g, LENGTH));
+    return ot__emit_extents(g, ot_grad_x(g, SIGNAL), 1, 2);
+}
+
+// Where the points of each frame are in the signal: (frames, length).
+static ot_value *emit_frame_places(ot_grad *g)
+{
+    static const int64_t numbers[] = {1, 0};
+    ot_value *one = ot_emit_constant_i64(g, numbers, 1), *step = emit_listed(g, ot_grad_x(g, STEP));
+    ot_value *length = emit_frame_length(g), *points, *frames, *starts;
+
+    points = ot__emit_extents(g, ot_grad_x(g, SIGNAL), 1, 2);
+    frames = ot_emit2(g, "Div", ot_emit2(g, "Sub", points, length), step);
+    frames = ot_emit2(g, "Add", frames, one);
+    starts = ot__emit_count_up(g, ot__emit_at(g, frames, 0));
+    starts = ot_emit2(g, "Unsqueeze", ot_emit2(g, "Mul", starts, step), one);
+    return ot_emit2(g, "Add", starts, ot__emit_count_up(g, ot__emit_at(g, length, 0)));
+}
+
+static void stft_compose(ot_grad *g)
+{
+    static const int64_t behind = 1, axis = 2;
+    ot_value *const in[] = {ot_grad_x(g, SIGNAL), emit_frame_places(g)};
+    ot_value *window = ot_grad_x(g, WINDOW), *frames;
+
+    if (in[1] == NULL)
+        return;
+    frames = ot_emit_output(g, ot_emit(g, "Gather", "axis = 1", in, 2, 1), 0);
+    if (window != NULL) {
+        window = ot_emit2(g, "Unsqueeze", window, ot_emit_constant_i64(g, &behind, 1));
+        frames = ot_emit2(g, "Mul", frames, window);
+    }
+    ot_expand_set(
+        g, 0,
+        ot__emit_dft(g, frames, NULL, axis, false, ot_attr_int(ot_grad_node(g), "onesided") != 0));
+}
+
+static const ot_port stft_in[] = {
+    {"signal", "T1", 0},
+    {"frame_step", "T2", OT_PORT_NO_GRAD},
+    {"window", "T1", OT_PORT_OPTIONAL},
+    {"frame_length", "T2", OT_PORT_OPTIONAL | OT_PORT_NO_GRAD},
+    {0},
+};
+static const ot_port stft_out[] = {{"output", "T1", 0}, {0}};
+static const ot_attr_spec stft_attrs[] = {OT__FLAG_ATTR("onesided", 1), {0}};
+const ot_op_def ot__op_stft[] = {
+    {.name = "STFT",
+     .since = 17,
+     .inputs = stft_in,
+     .outputs = stft_out,
+     .attrs = stft_attrs,
+     .types = "T1: f32 f64; T2: i32 i64",
+     .infer = stft_infer,
+     .train = stft_compose},
+    {0},
+};
