@@ -157,6 +157,24 @@ static void a_grid_moves_nothing_where_ends_are_repeated(void **state)
 #undef SAMPLED
 }
 
+// The last element is seen, as in PyTorch, but all get the gradient of the place.
+static void elements_unpooled_to_one_place_share_its_gradient(void **state)
+{
+    (void)state;
+    check(HEAD "g (float[1,1,3] x) => (float[1,1,3] y) <int64[1,1,3] at = {0,0,2}>"
+               "{ y = MaxUnpool<kernel_shape = [1]>(x, at) }",
+          (double[]){1, 2, 3}, NULL, 0, (double[]){1, 1, 1});
+}
+
+// As in torchvision.
+static void the_first_of_equal_maxima_of_a_region_has_its_gradient(void **state)
+{
+    (void)state;
+    check(HEAD "g (float[1,1,1,3] x) => (float[1,1,1,1] y) <float[1,5] region = {0,0,0,2,0}>"
+               "{ y = MaxRoiPool<pooled_shape = [1, 1]>(x, region) }",
+          (double[]){1, 2, 2}, NULL, 0, (double[]){0, 1, 0});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +186,8 @@ int main(void)
         cmocka_unit_test(ties_share_the_gradient),
         cmocka_unit_test(powers_at_zero_are_finite_where_they_can_be),
         cmocka_unit_test(a_grid_moves_nothing_where_ends_are_repeated),
+        cmocka_unit_test(elements_unpooled_to_one_place_share_its_gradient),
+        cmocka_unit_test(the_first_of_equal_maxima_of_a_region_has_its_gradient),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
