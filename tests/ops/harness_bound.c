@@ -36,6 +36,7 @@ static const double SMALLEST[] = {[OT_F32] = 1.2e-38, [OT_F64] = 2.3e-308};
 // Results are elements of inputs, zeros, or whole numbers.
 static const char *const moving[] = {
     "Abs",
+    "BitCast",
     "CenterCropPad",
     "Compress",
     "Concat",
