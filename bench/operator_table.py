@@ -200,6 +200,10 @@ NORMALISATIONS = [
         "F.group_norm(X, 8, S, B)"),
     Row("MeanVarianceNormalization", f"X {IMAGES}", "Y = MeanVarianceNormalization (X)",
         "(X - X.mean((0, 2, 3), keepdim=True)) / (X.std((0, 2, 3), correction=0, keepdim=True) + 1e-9)"),
+    Row("SkipLayerNormalization", "X f32[8,128,768]; R f32[8,128,768]; S f32[768]; B f32[768]",
+        "Y = com.microsoft.SkipLayerNormalization <epsilon = 1e-5> (X, R, S, B)", "F.layer_norm(X + R, (768,), S, B)"),
+    Row("SkipSimplifiedLayerNormalization", "X f32[8,128,768]; R f32[8,128,768]; S f32[768]",
+        "Y = com.microsoft.SkipSimplifiedLayerNormalization <epsilon = 1e-5> (X, R, S)", "F.rms_norm(X + R, (768,), S, 1e-5)"),
     unary("LpNormalization", "F.normalize(X, dim=-1)"),
     Row("LRN", f"X {IMAGES}", "Y = LRN <size = 5> (X)", "F.local_response_norm(X, 5)"),
 ]
@@ -230,6 +234,10 @@ CONVOLUTIONS = [
     Row("CausalConvWithState", "X f32[8,256,512]; W f32[256,1,4]; B f32[256]", "Y, s = CausalConvWithState (X, W, B)",
         "F.conv1d(F.pad(X, (3, 0)), W, B, groups=256)"),
 ]
+
+CONVOLUTIONS.append(
+    Row("FusedConv", f"X {IMAGES}; W f32[64,64,3,3]; B f32[64]",
+        'Y = com.microsoft.FusedConv <activation = "Relu", pads = [1, 1, 1, 1]> (X, W, B)', "F.relu(F.conv2d(X, W, B, padding=1))"))
 
 POOLS = [
     Row("MaxPool", "X f32[8,64,112,112]", "Y = MaxPool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]> (X)",
@@ -272,6 +280,10 @@ PRODUCTS = [
         "F.scaled_dot_product_attention(Q, K, V)"),
     Row("Attention, causal", "Q f32[8,8,128,64]; K f32[8,8,128,64]; V f32[8,8,128,64]", "Y = Attention <is_causal = 1> (Q, K, V)",
         "F.scaled_dot_product_attention(Q, K, V, is_causal=True)"),
+    Row("MultiHeadAttention", "Q f32[8,128,512]; K f32[8,128,512]; V f32[8,128,512]",
+        "Y = com.microsoft.MultiHeadAttention <num_heads = 8> (Q, K, V)",
+        "(lambda q, k, v: F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(8, 128, 512))"
+        "(*(x.reshape(8, 128, 8, 64).transpose(1, 2) for x in (Q, K, V)))"),
     Row("RotaryEmbedding", "X f32[8,8,128,64]; c f32[1,128,32]; s f32[1,128,32]", "Y = RotaryEmbedding (X, c, s)",
         "(lambda a, b, c, s: torch.cat((a * c - b * s, a * s + b * c), -1))(*X.chunk(2, -1), c[:, None], s[:, None])"),
 ]
@@ -351,6 +363,8 @@ NOT_COMPARED = {
     "LSTMTraining": ANOTHER + "LSTM", "GRUTraining": ANOTHER + "GRU",
     "SoftmaxCrossEntropyLossInternal": ANOTHER + "SoftmaxCrossEntropyLoss",
     "Scale": ANOTHER + "Mul",
+    "EmbedLayerNormalization": ANOTHER + "Gather and LayerNormalization", "GroupQueryAttention": ANOTHER + "Attention",
+    "MatMulNBits": ANOTHER + "MatMul",
     "Hardmax": NONE, "ReverseSequence": NONE, "CenterCropPad": NONE, "TensorScatter": NONE,
     "DeformColumns": NONE, "DeformConv": NONE, "MaxRoiPool": NONE, "RoiAlign": NONE,
     "Hardmax": NONE, "LinearAttention": NONE, "ReverseSequence": NONE, "CenterCropPad": NONE, "TensorScatter": NONE,

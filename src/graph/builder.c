@@ -72,9 +72,12 @@ void ot__build_output(ot__builder *b, ot_value *value)
 // Versions of what is known of these domains; models need not have imported them.
 static ot_status import_domain(ot_model *model, const char *domain)
 {
-    const int64_t version = strcmp(domain, "ai.onnx.ml") == 0 ? 3 : 1;
+    enum { ONNX_VERSION = 13, ML_VERSION = 3 };
+    const int64_t version = domain[0] == '\0'                   ? ONNX_VERSION
+                            : strcmp(domain, "ai.onnx.ml") == 0 ? ML_VERSION
+                                                                : 1;
 
-    if (domain[0] == '\0' || ot__model_opset(model, domain) != 0)
+    if (ot__model_opset(model, domain) != 0)
         return OT_OK;
     return ot__model_set_opset(model, domain, version);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention/onnx_attention.h"
-
 #include <math.h>
+
+#include "ops/attention/heads.h"
+#include "ops/attention/onnx_attention.h"
 
 typedef struct composing {
     ot_grad *g;
@@ -12,73 +13,14 @@ typedef struct composing {
     bool is_split; // inputs of three axes
 } composing;
 
-// ---- numbers ----
+// ---- operands ----
 
-static ot_value *emit_scalar(ot_grad *g, int64_t number)
+// (batch, heads, positions, elements)
+static ot_value *heads_of(const composing *a, int i, int64_t heads)
 {
-    ot_value *v = ot__emit_tensor(g, OT_I64, &OT_SHAPE_SCALAR);
+    ot_value *x = ot_grad_x(a->g, i);
 
-    if (v)
-        *(int64_t *)v->constant->data = number;
-    return v;
-}
-
-// The size of an axis, as a scalar.
-static ot_value *emit_size(ot_grad *g, ot_value *v, int axis)
-{
-    if (v == NULL)
-        return NULL;
-    if (ot_dim_is_number(ot_value_shape(v)->dim[axis]))
-        return emit_scalar(g, ot_value_shape(v)->dim[axis]);
-    return ot__emit_at(g, ot_emit1(g, "Shape", v), axis);
-}
-
-static ot_value *compose_axes(ot_grad *g, ot_value *v, int64_t first, int n)
-{
-    int64_t axes[OT_MAX_NDIM];
-
-    for (int k = 0; k < n; k++)
-        axes[k] = first + k;
-    return ot_emit2(g, "Unsqueeze", v, ot_emit_constant_i64(g, axes, n));
-}
-
-// ---- heads ----
-
-static ot_value *swap_axes_1_and_2(ot_grad *g, ot_value *v)
-{
-    static const int64_t perm[] = {0, 2, 1, 3};
-
-    return ot__emit_transpose(g, v, perm, 4);
-}
-
-// Three axes as four, (batch, heads, positions, elements).
-static ot_value *emit_heads(const composing *a, ot_value *v, int64_t heads)
-{
-    const int64_t hidden = v == NULL ? -1 : ot_value_shape(v)->dim[2];
-    const int64_t dims[] = {0, 0, heads, ot_dim_is_number(hidden) ? hidden / heads : -1};
-
-    return a->is_split ? swap_axes_1_and_2(a->g, ot__emit_reshape(a->g, v, dims, 4)) : v;
-}
-
-// With each head of keys or values as often as heads of queries read it.
-static ot_value *emit_repeated(const composing *a, ot_value *v)
-{
-    const int64_t repeats = a->q_heads / a->kv_heads, stretched[] = {1, 1, repeats, 1, 1};
-    ot_value *parts[2], *many;
-    int64_t dims[] = {0, a->q_heads, -1, -1};
-
-    if (v == NULL || a->q_heads == a->kv_heads)
-        return v;
-    many = compose_axes(a->g, v, 2, 1);
-    many = ot_emit2(a->g, "Expand", many, ot_emit_constant_i64(a->g, stretched, 5));
-    dims[3] = ot_value_shape(v)->dim[3];
-    if (ot_dim_is_number(dims[3])) {
-        dims[2] = ot_dim_is_number(ot_value_shape(v)->dim[2]) ? ot_value_shape(v)->dim[2] : -1;
-        return ot__emit_reshape(a->g, many, dims, 4);
-    }
-    parts[0] = ot_emit_constant_i64(a->g, dims, 2);
-    parts[1] = ot__emit_extents(a->g, v, 2, 4);
-    return ot_emit2(a->g, "Reshape", many, ot__emit_concat(a->g, parts, 2, 0));
+    return a->is_split ? ot__emit_heads(a->g, x, heads) : x;
 }
 
 static ot_value *emit_behind_past(const composing *a, int past, ot_value *v)
@@ -92,9 +34,9 @@ static void read_attention_inputs(composing *a)
 {
     ot_grad *g = a->g;
 
-    a->q = emit_heads(a, ot_grad_x(g, OT__ATT_Q), a->q_heads);
-    a->k = emit_heads(a, ot_grad_x(g, OT__ATT_K), a->kv_heads);
-    a->v = emit_heads(a, ot_grad_x(g, OT__ATT_V), a->kv_heads);
+    a->q = heads_of(a, OT__ATT_Q, a->q_heads);
+    a->k = heads_of(a, OT__ATT_K, a->kv_heads);
+    a->v = heads_of(a, OT__ATT_V, a->kv_heads);
     a->k = emit_behind_past(a, OT__ATT_PAST_KEY, a->k);
     a->v = emit_behind_past(a, OT__ATT_PAST_VALUE, a->v);
     a->mask = ot_grad_x(g, OT__ATT_MASK);
@@ -102,42 +44,13 @@ static void read_attention_inputs(composing *a)
 
 // ---- scores ----
 
-static ot_value *emit_scaled_queries(const composing *a)
-{
-    ot_grad *g = a->g;
-    const int64_t size = ot_value_shape(a->q)->dim[3];
-    ot_value *scale;
-
-    if (ot_attr_given(a->node, "scale"))
-        scale = ot_emit_constant(g, (double)ot_attr_float(a->node, "scale"), a->q);
-    else if (ot_dim_is_number(size))
-        scale = ot_emit_constant(g, 1 / sqrt((double)size), a->q);
-    else
-        scale = ot_emit1(
-            g, "Reciprocal",
-            ot_emit1(g, "Sqrt", ot_emit_cast(g, emit_size(g, a->q, 3), ot_value_dtype(a->q))));
-    return ot_emit2(g, "Mul", a->q, scale);
-}
-
 static ot_value *emit_products(const composing *a)
 {
-    static const int64_t perm[] = {0, 1, 3, 2};
-    ot_value *q = emit_scaled_queries(a);
-    ot_value *k = ot__emit_transpose(a->g, emit_repeated(a, a->k), perm, 4);
+    const double scale =
+        ot_attr_given(a->node, "scale") ? (double)ot_attr_float(a->node, "scale") : NAN;
 
-    return ot_emit2(a->g, "MatMul", q, k);
-}
-
-static ot_value *emit_capped(const composing *a, ot_value *scores)
-{
-    const double cap = (double)ot_attr_float(a->node, "softcap");
-    ot_value *limit;
-
-    if (!(cap > 0))
-        return scores;
-    limit = ot_emit_constant(a->g, cap, scores);
-    return ot_emit2(a->g, "Mul", ot_emit1(a->g, "Tanh", ot_emit2(a->g, "Div", scores, limit)),
-                    limit);
+    return ot__emit_scores(a->g, a->q, ot__emit_repeated_heads(a->g, a->k, a->kv_heads, a->q_heads),
+                           scale);
 }
 
 // ---- masks ----
@@ -151,13 +64,13 @@ static ot_value *emit_both(ot_grad *g, ot_value *a, ot_value *b)
 static ot_value *emit_query_places(const composing *a)
 {
     ot_grad *g = a->g;
-    ot_value *length = emit_size(g, a->q, 2), *lengths = ot_grad_x(g, OT__ATT_LENGTHS);
-    ot_value *places = compose_axes(g, ot__emit_count_up(g, length), 1, 1), *first;
+    ot_value *length = ot__emit_size(g, a->q, 2), *lengths = ot_grad_x(g, OT__ATT_LENGTHS);
+    ot_value *places = ot__emit_axes(g, ot__emit_count_up(g, length), 1, 1), *first;
 
     if (lengths != NULL)
-        first = compose_axes(g, ot_emit2(g, "Sub", lengths, length), 1, 3);
+        first = ot__emit_axes(g, ot_emit2(g, "Sub", lengths, length), 1, 3);
     else if (ot_grad_x(g, OT__ATT_PAST_KEY) != NULL)
-        first = emit_size(g, ot_grad_x(g, OT__ATT_PAST_KEY), 2);
+        first = ot__emit_size(g, ot_grad_x(g, OT__ATT_PAST_KEY), 2);
     else
         return places;
     return ot_emit2(g, "Add", places, first);
@@ -186,22 +99,22 @@ static ot_value *emit_places_read(const composing *a)
 
     if (!is_causal && left < 0 && right < 0 && lengths == NULL)
         return NULL;
-    keys = ot__emit_count_up(g, emit_size(g, a->k, 2));
+    keys = ot__emit_count_up(g, ot__emit_size(g, a->k, 2));
     if (is_causal || left >= 0 || right >= 0) {
         queries = emit_query_places(a);
         if (is_causal)
             read = ot_emit2(g, "LessOrEqual", keys, queries);
         if (left >= 0) {
-            end = ot_emit2(g, "Sub", queries, emit_scalar(g, left));
+            end = ot_emit2(g, "Sub", queries, ot__emit_scalar(g, left));
             read = emit_both(g, read, ot_emit2(g, "GreaterOrEqual", keys, end));
         }
         if (right >= 0) {
-            end = ot_emit2(g, "Add", queries, emit_scalar(g, right));
+            end = ot_emit2(g, "Add", queries, ot__emit_scalar(g, right));
             read = emit_both(g, read, ot_emit2(g, "LessOrEqual", keys, end));
         }
     }
     if (lengths != NULL) {
-        end = compose_axes(g, lengths, 1, 3);
+        end = ot__emit_axes(g, lengths, 1, 3);
         read = emit_both(g, read, ot_emit2(g, "Less", keys, end));
     }
     return read;
@@ -219,10 +132,10 @@ static ot_value *emit_padded(const composing *a, ot_value *mask, ot_value *rest)
     if (a->node->op->since < OT__ATT_PADS_MASK_SINCE || ndim == 0 ||
         ot__dim_same(shape->dim[ndim - 1], ot_value_shape(a->k)->dim[2]))
         return mask;
-    missing = emit_size(g, mask, ndim - 1);
-    missing = ot_emit2(g, "Sub", emit_size(g, a->k, 2), missing);
+    missing = ot__emit_size(g, mask, ndim - 1);
+    missing = ot_emit2(g, "Sub", ot__emit_size(g, a->k, 2), missing);
     parts[0] = ot_emit_constant_i64(g, zeros, 2 * ndim - 1);
-    parts[1] = compose_axes(g, missing, 0, 1);
+    parts[1] = ot__emit_axes(g, missing, 0, 1);
     return ot_emit3(g, "Pad", mask, ot__emit_concat(g, parts, 2, 0), rest);
 }
 
@@ -268,12 +181,10 @@ static ot_value *emit_probabilities(const composing *a, ot_value *scores)
 
 static ot_value *emit_attended(const composing *a, ot_value *p)
 {
-    static const int64_t joined[] = {0, 0, -1};
-    ot_grad *g = a->g;
-    ot_value *v = ot_emit_cast(g, emit_repeated(a, a->v), ot_value_dtype(p));
-    ot_value *y = ot_emit2(g, "MatMul", p, v);
+    ot_value *v = ot__emit_repeated_heads(a->g, a->v, a->kv_heads, a->q_heads);
+    ot_value *y = ot_emit2(a->g, "MatMul", p, ot_emit_cast(a->g, v, ot_value_dtype(p)));
 
-    return a->is_split ? ot__emit_reshape(g, swap_axes_1_and_2(g, y), joined, 3) : y;
+    return a->is_split ? ot__emit_joined_heads(a->g, y) : y;
 }
 
 void ot__attention_compose(ot_grad *g)
@@ -294,7 +205,8 @@ void ot__attention_compose(ot_grad *g)
     if (a.q == NULL || a.k == NULL || a.v == NULL)
         return;
     steps[OT__ATT_PRODUCTS] = emit_products(&a);
-    steps[OT__ATT_CAPPED] = emit_capped(&a, steps[OT__ATT_PRODUCTS]);
+    steps[OT__ATT_CAPPED] =
+        ot__emit_softcap(g, steps[OT__ATT_PRODUCTS], (double)ot_attr_float(a.node, "softcap"));
     steps[OT__ATT_MASKED] = emit_masked(&a, steps[OT__ATT_CAPPED]);
     steps[OT__ATT_PROBABILITIES] = emit_probabilities(&a, steps[OT__ATT_MASKED]);
     y = emit_attended(&a, steps[OT__ATT_PROBABILITIES]);

@@ -10,44 +10,43 @@ extern const ot_op_def ot__op_conv_relu[], ot__op_conv_grad[];
 
 // ---- inference ----
 
-static void conv_infer(ot_infer *c)
+bool ot__conv_shape(ot_infer *c, int x_port, int w_port, int b_port, ot_shape *y)
 {
-    const ot_shape *x = ot_infer_shape(c, 0), *w = ot_infer_shape(c, 1);
+    const ot_shape *x = ot_infer_shape(c, x_port), *w = ot_infer_shape(c, w_port);
     const int64_t groups = ot_attr_int(ot_infer_node(c), "group");
     ot__geometry g;
-    ot_shape y = {0};
     const char *wrong;
     bool kernel_is_known = w->ndim == x->ndim;
 
-    if (x->ndim != w->ndim || x->ndim < 3) {
-        ot_infer_fail(c, "X and W must have the same three to five axes, got %d and %d", x->ndim,
-                      w->ndim);
-        return;
-    }
+    if (x->ndim != w->ndim || x->ndim < 3)
+        return ot__refuse(c, "X and W must have the same three to five axes, got %d and %d",
+                          x->ndim, w->ndim);
     for (int i = 2; i < w->ndim; i++)
         kernel_is_known = kernel_is_known && ot_dim_is_number(w->dim[i]);
     wrong = kernel_is_known ? ot__geometry_read(&g, ot_infer_node(c), x, w->dim + 2)
                             : "the kernel sizes of W must be numbers";
-    if (wrong) {
-        ot_infer_fail(c, "%s", wrong);
-        return;
-    }
-    if (groups < 1 || (ot_dim_is_number(w->dim[0]) && w->dim[0] % groups != 0)) {
-        ot_infer_fail(c, "W has %" PRId64 " output channels for %" PRId64 " groups", w->dim[0],
-                      groups);
-        return;
-    }
+    if (wrong)
+        return ot__refuse(c, "%s", wrong);
+    if (groups < 1 || (ot_dim_is_number(w->dim[0]) && w->dim[0] % groups != 0))
+        return ot__refuse(c, "W has %" PRId64 " output channels for %" PRId64 " groups", w->dim[0],
+                          groups);
     if (ot_dim_is_number(w->dim[1]) && ot__dim_differs(x->dim[1], w->dim[1] * groups))
-        ot_infer_fail(c, "X has %" PRId64 " channels, W expects %" PRId64, x->dim[1],
-                      w->dim[1] * groups);
-    if (ot_infer_has(c, 2)) {
-        const ot_shape *b = ot_infer_shape(c, 2);
+        return ot__refuse(c, "X has %" PRId64 " channels, W expects %" PRId64, x->dim[1],
+                          w->dim[1] * groups);
+    if (ot_infer_has(c, b_port)) {
+        const ot_shape *b = ot_infer_shape(c, b_port);
         if (b->ndim != 1 || ot__dim_differs(b->dim[0], w->dim[0]))
-            ot_infer_fail(c, "B must have the %" PRId64 " output channels of W", w->dim[0]);
+            return ot__refuse(c, "B must have the %" PRId64 " output channels of W", w->dim[0]);
     }
-    y.dim[0] = x->dim[0];
-    y.dim[1] = w->dim[0];
-    if (ot__geometry_infer(c, &g, x, &y))
+    *y = (ot_shape){.dim = {x->dim[0], w->dim[0]}};
+    return ot__geometry_infer(c, &g, x, y);
+}
+
+static void conv_infer(ot_infer *c)
+{
+    ot_shape y;
+
+    if (ot__conv_shape(c, 0, 1, 2, &y))
         ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
 }
 

@@ -23,7 +23,9 @@
         .release = release_                                                                        \
     }
 
-// conv.c: whether these entries take the element types.
+// conv.c: the shape of Y from inputs X, W and B, whose numbers these are; false after a failure.
+bool ot__conv_shape(ot_infer *c, int x_port, int w_port, int b_port, ot_shape *y);
+// Whether these entries take the element types.
 bool ot__conv_takes(const ot_arg *x, const ot_arg *w, const ot_arg *y);
 
 // ---- expansions (expand_conv.c) ----

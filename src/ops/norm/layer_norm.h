@@ -25,4 +25,10 @@ bool ot__layer_norm_others_are_f32(const ot_prep *p, int last_narrow, int narrow
 
 extern const ot_attr_spec ot__layer_norm_attrs[]; // axis, epsilon, stash_type
 
+// skip_layer_norm.c: whether input i, if it is given, is a list of `size` elements; and a
+// LayerNormalization of the last axis with the node's epsilon.
+bool ot__infer_is_row(ot_infer *c, int i, int64_t size);
+ot_node *ot__emit_layer_norm(ot_grad *g, ot_value *x, ot_value *scale, ot_value *bias,
+                             int n_outputs);
+
 #endif
