@@ -31,7 +31,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 OLDEST_OPSET = 7
 SMALL_INTEGERS = 64  # elements of an input that shapes may depend on
-HAS_WINDOW = {"CausalConvWithState", "Conv", "ConvTranspose"}  # their weight's extents are never symbolic
+HAS_WINDOW = {
+    "CausalConvWithState", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv",
+}  # their weight's extents are never symbolic
 ENTRY_TIME = (1980, 1, 1, 0, 0, 0)  # the same tests give the same bytes
 
 

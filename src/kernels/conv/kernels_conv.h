@@ -26,6 +26,7 @@ typedef struct ot__window {
     void ot__ref_from_columns_##suffix(T *x, const T *columns, int64_t c, const ot__window *w);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
+void ot__ref_to_columns_i16(int16_t *columns, const int16_t *x, int64_t c, const ot__window *w);
 
 // x (batch, groups, c_in, in...), w (groups, c_out, c_in, kernel...), y (batch, groups, c_out,
 // out...), b (groups * c_out).

@@ -40,5 +40,11 @@ static seen_line see_line(const ot__window *w, const int64_t k[OT__WINDOW_AXES],
     return line;
 }
 
-#define TEMPLATE "kernels/conv/ref_columns.tmpl.h"
+#define TEMPLATE "kernels/conv/ref_from_columns.tmpl.h"
 #include "kernels/by_float.tmpl.h"
+#define TEMPLATE "kernels/conv/ref_to_columns.tmpl.h"
+#include "kernels/by_float.tmpl.h"
+#define TEMPLATE "kernels/conv/ref_to_columns.tmpl.h"
+#define T int16_t
+#define SUFFIX i16
+#include "kernels/by_one.tmpl.h"

@@ -82,3 +82,13 @@ void ot__product_plan(ot__product *p, const ot_shape *a, const ot_shape *b, bool
         p->b_stride[i] *= mb.rows * mb.columns;
     }
 }
+
+void ot__product_batch_at(const ot__product *p, int64_t batch, int64_t *a, int64_t *b)
+{
+    *a = *b = 0;
+    for (int i = p->n_batch_axes - 1; i >= 0; i--) {
+        *a += batch % p->batch_dim[i] * p->a_stride[i];
+        *b += batch % p->batch_dim[i] * p->b_stride[i];
+        batch /= p->batch_dim[i];
+    }
+}

@@ -28,6 +28,8 @@ bool ot__product_shape(ot_infer *c, const ot_shape *a, const ot_shape *b, bool a
 // The same for concrete shapes known to fit.
 void ot__product_plan(ot__product *p, const ot_shape *a, const ot_shape *b, bool a_transposed,
                       bool b_transposed, double alpha);
+// Where the operands of one batch begin, in elements.
+void ot__product_batch_at(const ot__product *p, int64_t batch, int64_t *a, int64_t *b);
 // The function that FusedGemm's attribute `activation` names; NULL: none. False when it is not
 // known, or gives other bits at the end of a line than inside it: where lines end depends on the
 // number of threads.

@@ -45,17 +45,6 @@ static ot_status product_prepare(ot_prep *p)
     return OT_OK;
 }
 
-// Where the operands of one batch begin, in elements.
-static void batch_at(const ot__product *p, int64_t batch, int64_t *a, int64_t *b)
-{
-    *a = *b = 0;
-    for (int i = p->n_batch_axes - 1; i >= 0; i--) {
-        *a += batch % p->batch_dim[i] * p->a_stride[i];
-        *b += batch % p->batch_dim[i] * p->b_stride[i];
-        batch /= p->batch_dim[i];
-    }
-}
-
 // ---- references ----
 
 typedef void (*ref_gemm)(void *y, const void *a, const void *b, const void *c, const ot__gemm *g,
@@ -102,7 +91,7 @@ static ot_status product_run_ref(const ot_run *r, ref_gemm gemm, size_t size)
     for (int64_t batch = 0; batch < p->n_batches; batch++) {
         int64_t a_at, b_at;
 
-        batch_at(p, batch, &a_at, &b_at);
+        ot__product_batch_at(p, batch, &a_at, &b_at);
         gemm(y + (size_t)(batch * p->y_stride) * size, a + (size_t)a_at * size,
              b + (size_t)b_at * size, ot__run_in(r, C), &p->gemm, r->accumulates != 0);
     }
@@ -162,7 +151,7 @@ static void batch_data(const void *context, int64_t batch, ot__gemm_data *data)
     const int64_t y = batch * all->product->y_stride;
     int64_t a, b;
 
-    batch_at(all->product, batch, &a, &b);
+    ot__product_batch_at(all->product, batch, &a, &b);
     *data = all->first;
     data->y = (uint8_t *)data->y + (size_t)y * ot_dtype_size(g->y_type);
     data->a = (const uint8_t *)data->a + (size_t)a * ot_dtype_size(g->a_type);
