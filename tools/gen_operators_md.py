@@ -24,7 +24,7 @@ the processor; `composed` is written in other operators before it runs or trains
 DOMAINS = OrderedDict([
     ("ai.onnx", "The operators of the ONNX standard."),
     ("com.microsoft", "Operators that ONNX Runtime defines: gradients, optimizers and fused operators, with its contracts."),
-    ("ai.onnx.ml", "Of ONNX's operators for classical models, what prepares labels."),
+    ("ai.onnx.ml", "Of ONNX's operators for classical models, what prepares features and labels, and linear models."),
     ("ai.onnxtrain", "This project's own. In a file they keep ONNX Runtime from loading it; those marked *internal* are never "
                      "written to one."),
 ])

@@ -128,6 +128,10 @@ typedef struct ot__clip_mask {
 void ot__ref_clip_mask_f32(void *context, int64_t first, int64_t last);
 void ot__ref_clip_mask_f64(void *context, int64_t first, int64_t last);
 
+// ---- ref_binarize.c: y[k] = x[k] > threshold ? 1 : 0, of any numbers ----
+
+void ot__ref_binarize(void *y, const void *x, ot_dtype dtype, int64_t count, double threshold);
+
 // ---- choosing (ref_where.c): y[k] = condition[k] ? a[k] : b[k], by element size 1, 2, 4, 8 or 16;
 // y may be any operand of its size ----
 

@@ -119,6 +119,39 @@ static void results_have_characters_of_their_own(void **state)
         ot_tensor_destroy(outputs[i]);
 }
 
+// By the texts of ONNX's specification of the operators. Two of them are composed of operators of a
+// domain that the model does not import.
+static void texts_are_categories_features_and_labels(void **state)
+{
+    static const char *const items[] = {"a", "bb", "", "bb"};
+    static const double expected[] = {0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0};
+    static float numbers[] = {1, 3, 2, -3};
+    static int64_t indices[] = {1, 0, 1};
+    ot_model *model = read_text(
+        "<ir_version: 8, opset_import: [\"ai.onnx.ml\" : 3]>\n"
+        "f (string[n,m] x, float[n,k] v, int64[j] i) => (float[n,m,3] y, string[n,j] z, string[n] "
+        "c)\n"
+        "{ y = ai.onnx.ml.OneHotEncoder <cats_strings: strings = [\"bb\", \"b\", \"a\"]> (x)\n"
+        "  z = ai.onnx.ml.ArrayFeatureExtractor (x, i)\n"
+        "  c, s = ai.onnx.ml.LinearClassifier <coefficients: floats = [1, 0, 0, 1],\n"
+        "         classlabels_strings: strings = [\"first\", \"second\"]> (v) }");
+    ot_tensor *in[] = {strings(&OT_SHAPE(2, 2), items, NULL), NULL, NULL}, *outputs[3];
+
+    (void)state;
+    assert_ok(ot_tensor_wrap(OT_F32, &OT_SHAPE(2, 2), numbers, sizeof numbers, &in[1]));
+    assert_ok(ot_tensor_wrap(OT_I64, &OT_SHAPE(3), indices, sizeof indices, &in[2]));
+    assert_ok(ot_model_run(model, NULL, (const ot_tensor *const *)in, 3, outputs, 3));
+    for (int i = 0; i < 12; i++)
+        assert_true(ot__tensor_get_f64(outputs[0], i) == expected[i]);
+    expect_strings(outputs[1], "bb,a,bb,bb,,bb,");
+    expect_strings(outputs[2], "second,first,");
+    for (int i = 0; i < 3; i++) {
+        ot_tensor_destroy(in[i]);
+        ot_tensor_destroy(outputs[i]);
+    }
+    ot_model_destroy(model);
+}
+
 static void operators_on_numbers_refuse_strings(void **state)
 {
     static const char *const items[] = {"a"};
@@ -156,6 +189,7 @@ int main(void)
         cmocka_unit_test(texts_become_what_their_table_has),
         cmocka_unit_test(texts_that_are_none_are_refused),
         cmocka_unit_test(results_have_characters_of_their_own),
+        cmocka_unit_test(texts_are_categories_features_and_labels),
         cmocka_unit_test(operators_on_numbers_refuse_strings),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness.h"
+#include "recorded_onnxruntime.h"
+
+static const ot_op_case linear_regressor_cases[] = {
+    RECORDED_LINEAR_REGRESSOR,
+    {.name = "logistic of one target", // ONNX Runtime leaves one target as it is
+     .in = {"f32[2,1]{0,2}"},
+     .attrs = "coefficients = [1.0], post_transform = \"LOGISTIC\"",
+     .out = {"f32[2,1]{0.5,0.880797078}"}},
+    {.name = "all scores are 0", // ONNX's reference; ONNX Runtime divides by 0
+     .in = {"f32[1,1]{0}"},
+     .attrs = "coefficients = [1.0, 2.0], targets = 2, post_transform = "
+              "\"SOFTMAX_ZERO\"",
+     .out = {"f32[1,2]{0.5,0.5}"},
+     .flags = OT_CASE_NO_GRAD},
+    {.name = "one row",
+     .in = {"f32[3]{1,2,3}"},
+     .attrs = "coefficients = [1.0, 0.5, 2.0], intercepts = [-1.0]",
+     .out = {"f32[1,1]{7}"},
+     .flags = OT_CASE_OPEN},
+    {.name = "integers",
+     .in = {"i32[2,2]{1,2,3,4}"},
+     .attrs = "coefficients = [1.0, 0.5]",
+     .out = {"f32[2,1]{2,5}"}},
+    {.name = "no rows",
+     .in = {"f32[0,2]"},
+     .attrs = "coefficients = [1.0, 0.5]",
+     .out = {"f32[0,1]"}},
+    {.name = "no coefficients", .in = {"f32[2,2]"}, .error = OT_ERR_INVALID},
+    {.name = "coefficients of other features",
+     .in = {"f32[2,2]"},
+     .attrs = "coefficients = [1.0, 0.5, 2.0]",
+     .error = OT_ERR_INVALID},
+    {.name = "coefficients that targets do not divide",
+     .in = {"f32[2,2]"},
+     .attrs = "coefficients = [1.0, 0.5, 2.0], targets = 2",
+     .error = OT_ERR_INVALID},
+    {.name = "no targets",
+     .in = {"f32[2,2]"},
+     .attrs = "coefficients = [1.0, 0.5], targets = 0",
+     .error = OT_ERR_INVALID},
+    {.name = "intercepts of other targets",
+     .in = {"f32[2,2]"},
+     .attrs = "coefficients = [1.0, 0.5], intercepts = [1.0, 2.0]",
+     .error = OT_ERR_INVALID},
+    {.name = "a transform that is not known",
+     .in = {"f32[2,2]"},
+     .attrs = "coefficients = [1.0, 0.5], post_transform = \"TANH\"",
+     .error = OT_ERR_INVALID},
+    {.name = "three axes",
+     .in = {"f32[2,2,2]"},
+     .attrs = "coefficients = [1.0, 0.5]",
+     .error = OT_ERR_INVALID},
+    {0},
+};
+OT_OP_TEST("ai.onnx.ml.LinearRegressor", 1, linear_regressor_cases)
