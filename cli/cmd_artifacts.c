@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
+#include "op_libraries.h"
 #include "output_files.h"
 #include "report.h"
 
@@ -62,6 +63,8 @@ static int artifacts_run(const void *values, const char *const *arguments)
         code = check_artifact_files(folder, prefix, v->model.loss.items, v->model.loss.count);
 
     set_memory_max(v->memory_max);
+    if (code == EXIT_SUCCESS)
+        code = load_op_libraries(&v->model.op_libraries);
     if (code == EXIT_SUCCESS)
         code = load_model(arguments[0], &model);
     if (code == EXIT_SUCCESS)

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
+#include "op_libraries.h"
 #include "report.h"
 
 typedef struct check_values {
@@ -96,8 +97,10 @@ static int check_run(const void *values, const char *const *arguments)
     ot_model *model = NULL;
     model_setup setup = {0};
     ot_report *report = NULL;
-    int code = load_model(arguments[0], &model);
+    int code = load_op_libraries(&v->model.op_libraries);
 
+    if (code == EXIT_SUCCESS)
+        code = load_model(arguments[0], &model);
     if (code == EXIT_SUCCESS)
         code = model_setup_init(&setup, &v->model, model);
     if (code == EXIT_SUCCESS) {

@@ -6,6 +6,7 @@
 #include "data_options.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
+#include "op_libraries.h"
 #include "progress.h"
 #include "recorded.h"
 #include "report.h"
@@ -107,9 +108,11 @@ static int eval_run(const void *values, const char *const *arguments)
 {
     evaluation e = {.values = values};
     ot_train_options options = OT_TRAIN_OPTIONS_INIT;
-    int code = load_model(arguments[0], &e.model);
+    int code = load_op_libraries(&e.values->model.op_libraries);
 
     set_memory_max(e.values->memory_max);
+    if (code == EXIT_SUCCESS)
+        code = load_model(arguments[0], &e.model);
     if (code == EXIT_SUCCESS)
         code = prepare(&e);
     if (code == EXIT_SUCCESS)

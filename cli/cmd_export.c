@@ -9,12 +9,13 @@
 #include "commands.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
+#include "op_libraries.h"
 #include "output_files.h"
 #include "report.h"
 
 typedef struct export_values {
     const char *out, *checkpoint;
-    text_list outputs;
+    text_list outputs, op_libraries;
     int64_t memory_max;
 } export_values;
 
@@ -29,6 +30,7 @@ static const option_spec export_table[] = {
     {"output", OPTION_LIST, AT(outputs), "NAME", "value of the eval model that becomes an output",
      "of a run: what train --out gives; else the outputs that need no target", NULL, 0},
     {.help = "Running"},
+    OP_LIBRARY_OPTION(AT(op_libraries)),
     MEMORY_MAX_OPTION(AT(memory_max)),
     {0},
 };
@@ -136,6 +138,8 @@ static int export_run(const void *values, const char *const *arguments)
         code = check_folder(folder, model_path);
     if (code == EXIT_SUCCESS)
         code = check_outputs(v, folder, state_path);
+    if (code == EXIT_SUCCESS)
+        code = load_op_libraries(&v->op_libraries);
     if (code == EXIT_SUCCESS)
         code = export_model(v, model_path, state_path);
     free(model_path);

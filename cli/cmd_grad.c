@@ -7,12 +7,13 @@
 #include "commands.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
+#include "op_libraries.h"
 #include "output_files.h"
 #include "report.h"
 
 typedef struct grad_values {
     const char *of, *out, *seed;
-    text_list wrt, data, bind;
+    text_list wrt, data, bind, op_libraries;
     int64_t rows, threads, memory_max;
     double scale;
     bool ones, keep_operators, json;
@@ -48,6 +49,7 @@ static const option_spec grad_table[] = {
      ANY_NUMBER},
     {"rows", OPTION_INT, AT(rows), "N", "at most so many rows; 0: all", "0", NULL, 0},
     {.help = "Running"},
+    OP_LIBRARY_OPTION(AT(op_libraries)),
     {"threads", OPTION_INT, AT(threads), "N", "0: all processors", "0", NULL, 0},
     MEMORY_MAX_OPTION(AT(memory_max)),
     {"json", OPTION_FLAG, AT(json), NULL, "print one JSON object", NULL, NULL, 0},
@@ -284,6 +286,8 @@ static int grad_run(const void *values, const char *const *arguments)
     gradient_run r = {.values = values};
     int code = check_outputs(r.values, arguments[0], check_output);
 
+    if (code == EXIT_SUCCESS)
+        code = load_op_libraries(&r.values->op_libraries);
     if (code == EXIT_SUCCESS)
         code = load_model(arguments[0], &r.model);
     if (code == EXIT_SUCCESS)

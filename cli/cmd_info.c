@@ -9,6 +9,7 @@
 #include "info_state.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
+#include "op_libraries.h"
 #include "parallel_ranks.h"
 #include "precision_options.h"
 #include "report.h"
@@ -405,7 +406,9 @@ static int info_run(const void *values, const char *const *arguments)
         return info_state(arguments[0], v->untrusted, v->json);
     if (ckpt_is_directory(arguments[0]) || ckpt_is_safetensors(arguments[0]))
         return ckpt_summary(arguments[0], v->json);
-    code = load_model(arguments[0], &model);
+    code = load_op_libraries(&v->model.op_libraries);
+    if (code == EXIT_SUCCESS)
+        code = load_model(arguments[0], &model);
     if (code != EXIT_SUCCESS)
         return code;
     if (v->parallel) // which has been checked

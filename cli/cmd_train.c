@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "op_libraries.h"
 #include "output_files.h"
 #include "recorded.h"
 #include "report.h"
@@ -23,8 +24,8 @@ static bool is_folder(const char *path)
 static int load_folder(train_run *r)
 {
     const bool syncs = r->values->model.batch_norm == BATCH_NORM_SYNC; // is not built in
-    const char *const apply[] = {"target", "seed", "ignore-recorded", syncs ? "batch-norm" : NULL,
-                                 NULL};
+    const char *const apply[] = {
+        "target", "seed", "ignore-recorded", "op-library", syncs ? "batch-norm" : NULL, NULL};
     const char *given = option_given(model_option_table, apply);
 
     if (given)
@@ -323,6 +324,8 @@ static int prepare_run(train_run *r)
 
     if (code == EXIT_SUCCESS)
         code = check_outputs(r);
+    if (code == EXIT_SUCCESS)
+        code = load_op_libraries(&r->values->model.op_libraries);
     ot_set_memory_max(r->trainer_options.memory_max);
     if (code == EXIT_SUCCESS)
         code = make_artifacts(r);

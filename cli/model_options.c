@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op_libraries.h"
 #include "recorded.h"
 #include "report.h"
 
@@ -87,6 +88,8 @@ const option_spec model_option_table[] = {
      NULL, NULL, 0},
     {"seed", OPTION_INT, AT(seed), "N", "of initial values, dropout and the order of the data", "0",
      NULL, 0},
+    {.help = "Operators"},
+    OP_LIBRARY_OPTION(AT(op_libraries)),
     {0},
 };
 

@@ -22,6 +22,7 @@ typedef struct model_values {
     int batch_norm; // as ot_batch_norm, or BATCH_NORM_SYNC
     int64_t seed;
     bool ignore_recorded;
+    text_list op_libraries;
 } model_values;
 
 // Statistics of the batch, of all processes together: what trains sees to the latter.

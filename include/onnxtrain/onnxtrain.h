@@ -15,6 +15,7 @@
 #include "onnxtrain/loss_scaler.h"
 #include "onnxtrain/model.h"
 #include "onnxtrain/op.h"
+#include "onnxtrain/operators.h"
 #include "onnxtrain/optimizer.h"
 #include "onnxtrain/parallel.h"
 #include "onnxtrain/prepare.h"

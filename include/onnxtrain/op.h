@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defining operators. Experimental until 1.0: the very interface the operators of the library
-// itself use.
+// itself use. Libraries of others use it too (ot_op_library_load() in onnxtrain/operators.h), so
+// every change of this header raises OT_OP_ABI.
 //
 // An operator is one record (ot_op_def): its ports and attributes, how shapes follow, its gradient
 // as ordinary nodes, and its kernels. Graph-time callbacks (infer, grad, upgrade) return nothing:
@@ -18,6 +19,12 @@
 extern "C" {
 #endif
 
+#if defined(__GNUC__)
+#define OT_OP_LIBRARY_API __attribute__((visibility("default")))
+#else
+#define OT_OP_LIBRARY_API
+#endif
+
 typedef struct ot_op_def ot_op_def;
 typedef struct ot_node ot_node;
 typedef struct ot_value ot_value;
@@ -27,6 +34,10 @@ typedef struct ot_upgrade ot_upgrade;
 typedef struct ot_prep ot_prep;
 typedef struct ot_layout ot_layout;
 typedef struct ot_update_rule ot_update_rule; ///< optimizers: of the library
+
+/** The version of this header. A library of operators that was compiled with another one is not
+ * loaded. */
+#define OT_OP_ABI 1
 
 // ---- the record ----
 
@@ -226,7 +237,8 @@ struct ot_op_def {
     const ot_attr_spec *attrs; ///< NULL: none
     const char *types;         ///< "T: f32 f64; I: i32 i64"; "any" is every type but string
     void (*infer)(ot_infer *c);
-    const ot_kernel *kernels; ///< best first, references last; NULL for records with upgrade
+    const ot_kernel *kernels; ///< best first, references last; NULL for records with upgrade, and
+                              ///< in a library of operators for those of the tile
     const ot_tile *tile;      ///< elementwise operators
     void (*grad)(ot_grad *g); ///< NULL only with OT_OP_NO_GRAD or upgrade
     void (*upgrade)(ot_upgrade *u);
@@ -259,6 +271,24 @@ struct ot_op_def {
     unsigned spent; ///< inputs, as bits, that every kernel has read to the end before it writes
                     ///< output 0: where they are converted copies, output 0 may be in their place
 };
+
+// ---- libraries of operators ----
+
+/** What a shared library defines. It and all that it points to stay as they are. */
+struct ot_op_library {
+    int abi;                     ///< OT_OP_ABI; stays the first member
+    int n_ops;                   ///< of `ops`
+    const ot_op_def *const *ops; ///< the records of each operator, oldest first, ended by {0}; all
+                                 ///< of one domain and name
+};
+
+/**
+ * The one function that a library of operators defines. Its records are as those of onnxtrain
+ * itself, but that none is an optimizer. A record that has a `tile` and no kernels gets the
+ * kernels of elementwise operators, vector code and threads included: its ports are then of the
+ * variable T, of f32, f64, i32 or i64, and it has one output.
+ */
+OT_OP_LIBRARY_API const struct ot_op_library *ot_op_library(void);
 
 // ---- attributes: the node's, or the default of its record ----
 
@@ -425,6 +455,12 @@ OT_API bool ot_prep_is_open(const ot_prep *p, int i);
 OT_API void ot_prep_want_in(ot_prep *p, int i, const ot_layout *layout);
 OT_API void ot_prep_want_out(ot_prep *p, int i, const ot_layout *layout);
 OT_API OT_COLD ot_status ot_prep_fail(ot_prep *p, ot_status status, const char *format, ...)
+    OT_PRINTF(3, 4);
+
+// ---- kernels: running ----
+
+/** Say what is wrong with a value, on the thread that has called run. Returns `status`. */
+OT_API OT_COLD ot_status ot_run_fail(const ot_run *r, ot_status status, const char *format, ...)
     OT_PRINTF(3, 4);
 
 #ifdef __cplusplus

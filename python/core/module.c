@@ -129,7 +129,25 @@ static PyObject *nearest(PyObject *self, PyObject *args)
     return list;
 }
 
+static PyObject *load_op_library(PyObject *module, PyObject *args)
+{
+    PyObject *path;
+    ot_status st;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&:load_op_library", PyUnicode_FSConverter, &path))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = ot_op_library_load(PyBytes_AsString(path));
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
+    if (st != OT_OK)
+        return core_raise(st);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    {"load_op_library", load_op_library, METH_VARARGS, "load_op_library(path)"},
     {"set_memory_max", set_memory_max, METH_VARARGS, "set_memory_max(n_bytes)"},
     {"nearest", nearest, METH_VARARGS,
      "nearest(name, names) -> the name that was probably meant, or None"},

@@ -71,6 +71,27 @@ def present_seed() -> int | None:
     return _seed
 
 
+def get_include() -> str:
+    """The directory with ``onnxtrain/op.h``, which a library of operators is compiled with."""
+    return os.path.join(os.path.dirname(__file__), "include")
+
+
+def load_op_library(path: str | os.PathLike) -> None:
+    """Load a shared library of operators, compiled with ``onnxtrain/op.h``: models may have them from now on.
+
+    The library's code runs in this process, from the moment it is opened; load only files that you trust. It stays
+    open until the process ends. All of its operators are taken, or with an error none is. To load a file again is
+    fine, and changes nothing.
+
+    Raises:
+        NoSuchFile: there is no such file.
+        FormatError: it is no shared library, or not one of operators.
+        Unsupported: it was compiled with another version of ``op.h``; the message has both numbers.
+        InvalidArgument: a record is wrong, or there is an operator of that name already.
+    """
+    open_path(_core.load_op_library, path)
+
+
 def get_available_providers() -> list[str]:
     """``["CPUExecutionProvider"]``."""
     return [PROVIDER]
@@ -172,8 +193,8 @@ class SessionOptions(_Entries):
         return self._get(config_key)
 
     def register_custom_ops_library(self, path: str) -> None:
-        """Not supported: operators cannot be loaded from libraries made for another runtime."""
-        raise _core.Unsupported(f"custom operators of '{path}' cannot be loaded")
+        """As :func:`onnxtrain.load_op_library`, for every session. Libraries made for another runtime are refused."""
+        load_op_library(path)
 
 
 class RunOptions(_Entries):

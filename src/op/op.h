@@ -10,7 +10,7 @@
 
 #define OT__MS "com.microsoft" // the domain of ONNX Runtime's operators
 
-// ---- table (ops/table.c; made from ops/list.def) ----
+// ---- table (ops/table.c; made from ops/list.def, and of what libraries bring: ops/library.c) ----
 
 // The record for `domain`, `name` at `opset`; NULL when unknown (no error set).
 const ot_op_def *ot__op_find(const char *domain, const char *name, int64_t opset);
@@ -75,6 +75,11 @@ extern const ot_op_def ot__op_foreign[];
 bool ot__op_is_foreign(const ot_node *node);
 // "Hardmax", "my.domain.Thing".
 const char *ot__op_type_text(const ot_node *node, char *text, size_t size);
+
+// ---- checking records (check_record.c) ----
+
+// All of one operator. OT_ERR_INVALID names record, member and what is wrong with it.
+ot_status ot__op_check_records(const ot_op_def *records);
 
 // ---- checking one node (check.c): arity, attribute names and kinds, types ----
 

@@ -98,6 +98,17 @@ ot_status ot_prep_fail(ot_prep *p, ot_status status, const char *format, ...)
     return ot__error_prefix(p->status, "%s", ot__node_label(p->node, label, sizeof(label)));
 }
 
+ot_status ot_run_fail(const ot_run *r, ot_status status, const char *format, ...)
+{
+    va_list args;
+
+    (void)r;
+    va_start(args, format);
+    status = ot__error_v(status, format, args);
+    va_end(args);
+    return status;
+}
+
 ot_status ot__kernel_prepare(const ot_kernel *kernel, ot_prep *p)
 {
     p->state = NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table, made from list.def and from the rows of the elementwise operators.
-#include "op/op.h"
+// The operator table, made from list.def and from the rows of the elementwise operators; behind
+// them stand those of libraries.
+#include "ops/table.h"
 
 #include <string.h>
 
@@ -29,15 +30,50 @@ static const char *plain_domain(const char *domain)
     return domain == NULL || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
 }
 
+// ---- operators of libraries: a list that only grows, so that readers need no lock ----
+
+static _Atomic(ot__loaded_ops *) first_loaded;
+
+ot__loaded_ops *ot__loaded_first(void)
+{
+    return atomic_load_explicit(&first_loaded, memory_order_acquire);
+}
+
+static ot__loaded_ops *next_loaded(const ot__loaded_ops *ops)
+{
+    return atomic_load_explicit(&ops->next, memory_order_acquire);
+}
+
+void ot__loaded_add(ot__loaded_ops *ops)
+{
+    _Atomic(ot__loaded_ops *) *end = &first_loaded;
+
+    for (ot__loaded_ops *at; (at = atomic_load_explicit(end, memory_order_relaxed)) != NULL;)
+        end = &at->next;
+    atomic_store_explicit(end, ops, memory_order_release);
+}
+
+static const ot_op_def *find_loaded(const char *domain, const char *name)
+{
+    for (const ot__loaded_ops *l = ot__loaded_first(); l != NULL; l = next_loaded(l))
+        for (int i = 0; i < l->n; i++)
+            if (strcmp(l->ops[i]->name, name) == 0 &&
+                strcmp(plain_domain(l->ops[i]->domain), domain) == 0)
+                return l->ops[i];
+    return NULL;
+}
+
+// ---- the table ----
+
 // Linear on purpose: looked up once per node, and the list is merged by union, which does not keep
 // it sorted.
-static const ot_op_def *find_records(const char *domain, const char *name)
+const ot_op_def *ot__op_find_records(const char *domain, const char *name)
 {
     domain = plain_domain(domain);
     for (size_t i = 0; i < OT_COUNT(op_table); i++)
         if (strcmp(op_table[i].name, name) == 0 && strcmp(op_table[i].domain, domain) == 0)
             return op_table[i].records;
-    return NULL;
+    return find_loaded(domain, name);
 }
 
 static const ot_op_def *newest_until(const ot_op_def *records, int64_t opset)
@@ -52,7 +88,7 @@ static const ot_op_def *newest_until(const ot_op_def *records, int64_t opset)
 
 const ot_op_def *ot__op_find(const char *domain, const char *name, int64_t opset)
 {
-    const ot_op_def *records = find_records(domain, name);
+    const ot_op_def *records = ot__op_find_records(domain, name);
 
     return records == NULL ? NULL : newest_until(records, opset);
 }
@@ -74,7 +110,7 @@ ot_status ot__op_lookup(const ot_model *model, const ot_node *node, const ot_op_
 {
     const char *domain = plain_domain(node->domain);
     const char *shown = domain[0] == '\0' ? "ai.onnx" : domain;
-    const ot_op_def *records = find_records(domain, node->op_type);
+    const ot_op_def *records = ot__op_find_records(domain, node->op_type);
     const int64_t opset = ot__model_opset(model, domain);
     char label[160];
 
@@ -95,10 +131,24 @@ ot_status ot__op_lookup(const ot_model *model, const ot_node *node, const ot_op_
 
 int ot__op_count(void)
 {
-    return (int)OT_COUNT(op_table);
+    int n = (int)OT_COUNT(op_table);
+
+    for (const ot__loaded_ops *l = ot__loaded_first(); l != NULL; l = next_loaded(l))
+        n += l->n;
+    return n;
 }
 
 const ot_op_def *ot__op_records(int index)
 {
-    return op_table[index].records;
+    const int n_own = (int)OT_COUNT(op_table);
+
+    if (index < n_own)
+        return op_table[index].records;
+    index -= n_own;
+    for (const ot__loaded_ops *l = ot__loaded_first(); l != NULL; l = next_loaded(l)) {
+        if (index < l->n)
+            return l->ops[index];
+        index -= l->n;
+    }
+    return NULL;
 }

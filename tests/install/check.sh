@@ -27,6 +27,34 @@ echo "== CMake package"
 "$cmake" --build "$work/build" >/dev/null
 "$work/build/consumer"
 
+echo "== a library of operators"
+"$cc" -shared -fPIC -Wall -Wextra -Werror -I "$work/prefix/include" "$source/../../examples/op_library/operators.c" \
+    -o "$work/operators.so" -lm
+"$work/prefix/bin/onnxtrain" check "$source/../../examples/op_library/model.onnxtxt" --loss mse \
+    --op-library "$work/operators.so" | grep '^trains   w1'
+cat >"$work/load.c" <<'END'
+#include <onnxtrain/onnxtrain.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    const ot_status st = argc > 1 ? ot_op_library_load(argv[1]) : OT_ERR_INVALID;
+
+    if (st != OT_OK)
+        fprintf(stderr, "%s\n", ot_error_message());
+    return st;
+}
+END
+"$cc" "$work/load.c" -o "$work/load" $(pkg-config --cflags --libs onnxtrain)
+"$work/load" "$work/operators.so"
+static_libs="$libdir/libonnxtrain.a $(pkg-config --static --libs onnxtrain | sed 's/-lonnxtrain//')"
+"$cc" "$work/load.c" -rdynamic -o "$work/load" $(pkg-config --cflags onnxtrain) $static_libs
+"$work/load" "$work/operators.so"
+"$cc" "$work/load.c" -o "$work/load" $(pkg-config --cflags onnxtrain) $static_libs
+code=0
+"$work/load" "$work/operators.so" 2>"$work/message" || code=$?
+[ $code = 5 ] # OT_ERR_UNSUPPORTED
+grep -q "linked with -rdynamic" "$work/message"
+
 echo "== command and manual pages"
 "$work/prefix/bin/onnxtrain" --version
 for page in onnxtrain onnxtrain-train; do

@@ -19,7 +19,7 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 DECLARATION = re.compile(r"OT_API\s+([^;]*?)\b(ot_\w+)\s*\(((?:[^()]|\([^()]*\))*)\)")
 
 # Only the library makes these, and hands them to an operator's callbacks for the time of the call.
-CONTEXTS = ("ot_infer", "ot_grad", "ot_upgrade", "ot_prep", "ot_node")
+CONTEXTS = ("ot_infer", "ot_grad", "ot_upgrade", "ot_prep", "ot_run", "ot_node")
 
 # May be NULL: the argument's name, alone or behind that of the function.
 OPTIONAL = {

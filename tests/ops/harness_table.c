@@ -22,62 +22,6 @@ static const ot_op_test *test_of(const ot_op_test *tests, const char *op)
     return NULL;
 }
 
-// Every element type of every variable is taken by an unconditional reference kernel, and
-// references stand last.
-static bool has_reference(const ot_op_def *op)
-{
-    bool has_any = false;
-
-    for (const ot_kernel *k = op->kernels; k != NULL && k->name != NULL; k++) {
-        const bool is_reference = (k->flags & OT_KERNEL_REFERENCE) != 0;
-
-        if (is_reference != (strcmp(k->name, "ref") == 0) || is_reference < has_any ||
-            (is_reference && k->can_run != NULL))
-            return false;
-        has_any = is_reference;
-    }
-    for (const ot_port *port = op->inputs; port != NULL && port->name != NULL; port++) {
-        uint64_t taken = 0, set;
-
-        for (const ot_kernel *k = op->kernels; k != NULL && k->name != NULL; k++)
-            if ((k->flags & OT_KERNEL_REFERENCE) != 0)
-                taken |= ot__types_set(k->types, port->type, &set) ? set : UINT64_MAX;
-        if ((taken >> OT_F32 & 1) != 0) // by conversion
-            taken |= UINT64_C(1) << OT_F16 | UINT64_C(1) << OT_BF16;
-        if ((ot__op_type_set(op, port->type) & ~taken) != 0)
-            return false;
-    }
-    return has_any;
-}
-
-static void check_record(const ot_op_def *op, const char *name)
-{
-    const bool no_grad = (op->flags & OT_OP_NO_GRAD) != 0;
-
-    if (op->outputs == NULL)
-        fail("%s %d has no outputs", name, op->since);
-    if (op[1].name != NULL && op[1].since <= op->since)
-        fail("%s: records are not in the order of their opsets", name);
-    if (op->upgrade != NULL) {
-        if (op->since >= OT_OP_BASE_OPSET)
-            fail("%s %d: only records below opset 13 are raised", name, op->since);
-        return;
-    }
-    if (op->infer == NULL)
-        fail("%s %d has no infer", name, op->since);
-    if (ot__op_is_composed(op)) {
-        if (op->grad != NULL || no_grad)
-            fail("%s %d is composed of other operators, whose gradients it has", name, op->since);
-        return;
-    }
-    if (!has_reference(op))
-        fail("%s %d: no unconditional 'ref' kernel for each element type at the end of its kernels",
-             name, op->since);
-    if ((op->grad == NULL) != no_grad)
-        fail("%s %d: %s", name, op->since,
-             no_grad ? "both a gradient and NO_GRAD" : "neither a gradient nor NO_GRAD");
-}
-
 // Of a library that this build may be without.
 static bool is_left_out(const ot_kernel *kernel)
 {
@@ -154,8 +98,8 @@ void check_table(ot_op_test *tests, bool is_plain_run, bool is_narrow_run)
         for (int k = 0; k < i; k++)
             if (strcmp(full_name(ot__op_records(k), other, sizeof(other)), name) == 0)
                 fail("%s stands twice in the table", name);
-        for (const ot_op_def *op = records; op->name != NULL; op++)
-            check_record(op, name);
+        if (ot__op_check_records(records) != OT_OK)
+            fail("%s", ot_error_message());
         if (test_of(tests, name) == NULL)
             fail("%s has no cases in tests/ops", name);
         else

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What table.c and library.c share: operators that libraries have brought.
+#ifndef OT_OPS_TABLE_H
+#define OT_OPS_TABLE_H
+
+#include <stdatomic.h>
+
+#include "op/op.h"
+
+// Those of one library. Stays where it is until the process ends: models point to records.
+typedef struct ot__loaded_ops {
+    const struct ot_op_library *library;
+    _Atomic(struct ot__loaded_ops *) next;
+    int n;
+    const ot_op_def *ops[]; // the records of each operator
+} ot__loaded_ops;
+
+ot__loaded_ops *ot__loaded_first(void); // NULL: there are none
+// From here on the table has them. One thread at a time; others may look operators up meanwhile.
+void ot__loaded_add(ot__loaded_ops *ops);
+// All records of an operator; NULL: there is none.
+const ot_op_def *ot__op_find_records(const char *domain, const char *name);
+
+#endif
