@@ -14,7 +14,7 @@ typedef struct artifacts_values {
     model_values model;
     const char *out, *prefix;
     text_list outputs;
-    bool ort_format;
+    bool ort_format, standard_ops;
     int64_t memory_max;
 } artifacts_values;
 
@@ -29,6 +29,10 @@ static const option_spec artifacts_table[] = {
      NULL, 0},
     {"ort-format", OPTION_FLAG, AT(ort_format), NULL,
      "write the models in ONNX Runtime's .ort format too", NULL, NULL, 0},
+    {"standard-ops", OPTION_FLAG, AT(standard_ops), NULL,
+     "write the training model, gradients included, in ONNX's own operators where they can say it; "
+     "a note names the others",
+     NULL, NULL, 0},
     {.help = "Running"},
     MEMORY_MAX_OPTION(AT(memory_max)),
     {0},
@@ -71,6 +75,7 @@ static int artifacts_run(const void *values, const char *const *arguments)
         code = model_setup_init(&setup, &v->model, model);
     if (code == EXIT_SUCCESS) {
         setup.options.ort_format = v->ort_format;
+        setup.options.standard_ops = v->standard_ops;
         if (v->outputs.count) {
             setup.options.additional_outputs = v->outputs.items;
             setup.options.n_additional_outputs = v->outputs.count;

@@ -99,12 +99,16 @@ typedef struct ot_artifacts_options {
     int must_reach_loss; ///< 1: float initializers that something reads and from which no path
                          ///< leads to the loss are an error that names them all, unless they are
                          ///< frozen; the log says which others do not train (0)
+    /** 1: the training model is written in ONNX's own operators where they can say it, gradients
+     * included; a note says which others it has, and so does its metadata OT_METADATA_NONSTANDARD
+     * (0). As wide as that lies behind what structs of earlier headers have. */
+    int64_t standard_ops;
 } ot_artifacts_options;
 #define OT_ARTIFACTS_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(ot_artifacts_options), NULL, 0, NULL, NULL, 0, NULL, 0, NULL, 0,                    \
             OT_BATCH_NORM_AUTO, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, OT_PREPARE_TRAINING, 0, 0, 0, 0,  \
-            0                                                                                      \
+            0, 0                                                                                   \
     }
 
 /** The kinds of initial values that ot_artifacts_options.init may name, from 0; NULL after the

@@ -115,17 +115,18 @@ int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts
     ot_artifacts_options *o = &a->options;
     const ot_optimizer_options optimizer_defaults = OT_OPTIMIZER_OPTIONS_INIT;
     const ot_trainer_options trainer_defaults = OT_TRAINER_OPTIONS_INIT;
-    int batch_norm, is_prepared = 1, precision = OT_PRECISION_F32;
+    int batch_norm, is_prepared = 1, precision = OT_PRECISION_F32, standard_ops = 0;
     unsigned long long seed;
 
     a->optimizer = optimizer_defaults;
     a->trainer = trainer_defaults;
     o->optimizer = &a->optimizer;
-    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|ppppOpppi", core_model_type, model, &PyList_Type,
+    if (!PyArg_ParseTuple(args, "O!O!O!OOOiiKO|ppppOpppip", core_model_type, model, &PyList_Type,
                           &losses, &PyTuple_Type, &optimizer, &trainable, &frozen, &additional,
                           &batch_norm, &o->ignore_unknown_frozen, &seed, &init, &o->ort_format,
                           &o->train_buffers, &o->input_gradients, &o->names_of_module, &shared,
-                          &is_prepared, &o->unrecorded, &a->trainer.skip_non_finite, &precision) ||
+                          &is_prepared, &o->unrecorded, &a->trainer.skip_non_finite, &precision,
+                          &standard_ops) ||
         core_losses_take(losses, a->losses, &o->n_losses) != 0 ||
         take_optimizer(optimizer, a) != 0 || core_strings_take(trainable, &a->trainable) != 0 ||
         core_strings_take(frozen, &a->frozen) != 0 ||
@@ -133,6 +134,7 @@ int core_artifacts_options_take(PyObject *args, PyObject **model, core_artifacts
         core_strings_take(init, &a->init) != 0 || core_strings_take(shared, &a->shared) != 0)
         return -1;
     a->trainer.precision = (ot_precision)precision;
+    o->standard_ops = standard_ops;
     o->losses = a->losses;
     o->batch_norm = (ot_batch_norm)batch_norm;
     o->seed = seed;
@@ -405,7 +407,7 @@ static PyMethodDef methods[] = {
      "generate(model, losses, optimizer, trainable, frozen, additional, batch_norm, "
      "ignore_unknown_frozen, seed, init, ort_format=False, train_buffers=False, "
      "input_gradients=False, names_of_module=False, shared=None, prepare=True, "
-     "unrecorded=False, skip_non_finite=False, precision=0) -> Artifacts"},
+     "unrecorded=False, skip_non_finite=False, precision=0, standard_ops=False) -> Artifacts"},
     {"load", artifacts_load, METH_VARARGS | METH_STATIC, "load(directory) -> Artifacts"},
     {"notes", artifacts_notes, METH_NOARGS, "notes() -> [(is a warning, text), ...]"},
     {"save", artifacts_save, METH_VARARGS, "save(directory, prefix)"},

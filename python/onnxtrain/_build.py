@@ -16,6 +16,7 @@ def build(
     additional_output_names: list[str] | None = None,
     optimizer: str | None = None,
     ort_format: bool = False,
+    standard_ops: bool = False,
 ) -> _core.Artifacts:
     """Without losses the model's first output is the loss. Names that are frozen and that the model lacks do not
     matter; names that require a gradient may be those of inputs. Masks and what the file calls buffers train like other
@@ -39,4 +40,7 @@ def build(
         None,
         False,
         True,
+        False,
+        0,
+        bool(standard_ops),
     )

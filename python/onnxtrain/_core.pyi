@@ -192,6 +192,7 @@ class Artifacts:
         unrecorded: bool = False,
         skip_non_finite: bool = False,
         precision: int = 0,
+        standard_ops: bool = False,
         /,
     ) -> Artifacts: ...
     @staticmethod

@@ -106,6 +106,7 @@ def generate_artifacts(
     additional_output_names: list[str] | None = None,
     nominal_checkpoint: bool = False,
     loss_input_names: list[str] | None = None,
+    standard_ops: bool = False,
 ) -> None:
     """Write training_model.onnx, eval_model.onnx, checkpoint and, with an optimizer, optimizer_model.onnx.
 
@@ -133,6 +134,8 @@ def generate_artifacts(
         nominal_checkpoint: write nominal_checkpoint too, which has no values.
         loss_input_names: the value that the loss takes and, after it, the target's name; the arguments of a block.
             Without a loss: the values that are taken as they are.
+        standard_ops: write the training model, gradients included, in ONNX's own operators where they can say it. The
+            log says which others it has; accumulators are always among them.
 
     Raises:
         RuntimeError: lists overlap, or an argument is not what it should be.
@@ -159,7 +162,7 @@ def generate_artifacts(
     else:
         forward = load_model(model)
     kind = _OPTIMIZERS[optimizer] if isinstance(optimizer, OptimType) else None
-    built = _build.build(forward, terms, requires_grad, frozen_params, outputs, kind, ort_format)
+    built = _build.build(forward, terms, requires_grad, frozen_params, outputs, kind, ort_format, standard_ops)
     if not requires_grad and not built.trains():
         warnings.warn("nothing trains: no parameter requires a gradient, so the training model has none", stacklevel=2)
     if _is_block(optimizer):

@@ -133,6 +133,25 @@ static ot_status add_loss_scale(ot_graph *graph, ot_value *loss, ot_value **seed
     return b.status;
 }
 
+// ---- ONNX's own operators ----
+
+// Accumulators stay what they are: they change tensors in place, which ONNX cannot say.
+static ot_status make_standard_ops(ot__forward *forward)
+{
+    ot_model *model = forward->model;
+    const char *names;
+
+    OT_TRY(ot__pass_expand(model));
+    OT_TRY(ot__pass_note_nonstandard(model, &names));
+    if (names == NULL)
+        return OT_OK;
+    return ot__forward_note(
+        forward, OT_LOG_INFO,
+        ot__arena_printf(model->arena,
+                         "the training model keeps what ONNX's own operators cannot say: %s",
+                         names));
+}
+
 // ---- the whole ----
 
 static ot_status training_gradients(ot__forward *forward, const ot_artifacts_options *options,
@@ -153,6 +172,8 @@ static ot_status training_gradients(ot__forward *forward, const ot_artifacts_opt
     if (n > 0)
         OT_TRY(ot__autodiff_build(model->graph, forward->loss, seed, trained, n, gradients));
     OT_TRY(add_accumulators(model->graph, trained, gradients, n));
+    if (options->standard_ops)
+        OT_TRY(make_standard_ops(forward));
     // ONNX Runtime need not hear of a domain that no node uses.
     ot__pass_drop_imports(model, "ai.onnxtrain");
     OT_TRY(ot__pass_prune(model));

@@ -2,6 +2,7 @@
 // Nodes written in other operators: in those that ONNX has, or in those that train.
 #include <string.h>
 
+#include "onnxtrain/gradients.h"
 #include "passes/passes.h"
 
 static bool has_outputs(const ot_node *node)
@@ -66,6 +67,24 @@ ot_status ot__pass_expand(ot_model *model)
     OT_TRY(ot__pass_prune(model));
     ot__pass_drop_imports(model, NULL);
     return ot__pass_finished(model, "expand");
+}
+
+static bool is_nonstandard(const ot_node *node)
+{
+    // Gradients of pools are in ONNX's domain only for ONNX Runtime.
+    return node->domain[0] != '\0' || ot__ends_with(node->op_type, "Grad");
+}
+
+ot_status ot__pass_note_nonstandard(ot_model *model, const char **names)
+{
+    ot__buf text = {0};
+    ot_status st;
+
+    ot__graph_list_operators(model->graph, is_nonstandard, &text);
+    st = text.length > 0 ? ot__model_set_metadata_text(model, OT_METADATA_NONSTANDARD, &text)
+                         : ot__buf_status(&text);
+    *names = st == OT_OK ? ot_model_metadata(model, OT_METADATA_NONSTANDARD) : NULL;
+    return st;
 }
 
 bool ot__pass_has_training_form(const ot_model *model)

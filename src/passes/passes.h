@@ -32,9 +32,9 @@ bool ot__is_value_name(const char *name);
 // ---- passes ----
 
 // What a reader's model goes through before anything else: inline functions, take apart what ONNX
-// Runtime's optimiser has fused, resolve If, Loop and sequences whose way is known, raise the opset to 13,
-// resolve and check every node (all unknown operators are named in one message), sort, infer types
-// and shapes. A model that is_prepared stays as it is.
+// Runtime's optimiser has fused, resolve If, Loop and sequences whose way is known, raise the opset
+// to 13, resolve and check every node (all unknown operators are named in one message), sort, infer
+// types and shapes. A model that is_prepared stays as it is.
 ot_status ot__pass_prepare(ot_model *model);
 // The same, but nodes whose operator is unknown get the record ot__op_foreign and stay as they are.
 ot_status ot__pass_prepare_carrying(ot_model *model);
@@ -56,8 +56,9 @@ ot_status ot__pass_raise(ot_model *model, int64_t opset);
 // fuse_undo.c: FusedGemm, FusedConv and SkipLayerNormalization of com.microsoft become the
 // operators that they stand for.
 ot_status ot__fuse_undo(ot_model *model);
-// fuse_control.c: an If whose condition is constant, or follows from shapes, becomes the branch that
-// it takes; a Loop or Scan whose number of turns does so, and is small, its turns. Others stay.
+// fuse_control.c: an If whose condition is constant, or follows from shapes, becomes the branch
+// that it takes; a Loop or Scan whose number of turns does so, and is small, its turns. Others
+// stay.
 ot_status ot__fuse_control(ot_model *model);
 // fuse_sequence.c: SplitToSequence whose parts are taken by constant positions becomes Split.
 ot_status ot__fuse_sequence(ot_model *model);
@@ -100,6 +101,9 @@ ot_status ot__pass_simplify(ot_model *model);
 // pass_expand.c: operators that ONNX does not have become those it has, where there is such a form;
 // imports that nothing needs any more go. For files, not for speed.
 ot_status ot__pass_expand(ot_model *model);
+// Operators that only training runtimes have go into the metadata (OT_METADATA_NONSTANDARD); NULL:
+// there are none.
+ot_status ot__pass_note_nonstandard(ot_model *model, const char **names);
 // Imports that no node needs go: of this domain, NULL: of any but ai.onnx.
 void ot__pass_drop_imports(ot_model *model, const char *domain);
 // pass_expand.c: nodes become what gradients are built of (ot_op_def.train): QuantizeLinear and

@@ -236,28 +236,15 @@ static ot_status differentiate(build *b, const request *r)
 
 // ---- the model for files ----
 
-static bool is_nonstandard(const ot_node *node)
-{
-    // Gradients of pools are in ONNX's domain only for ONNX Runtime.
-    return node->domain[0] != '\0' || ot__ends_with(node->op_type, "Grad");
-}
-
-static ot_status note_nonstandard(ot_model *model)
-{
-    ot__buf text = {0};
-
-    ot__graph_list_operators(model->graph, is_nonstandard, &text);
-    return text.length > 0 ? ot__model_set_metadata_text(model, OT_METADATA_NONSTANDARD, &text)
-                           : ot__buf_status(&text);
-}
-
 static ot_status make_standard(ot_gradients *gradients, const ot_model *model, bool keep_operators)
 {
+    const char *names;
+
     OT_TRY(ot__model_clone(model, &gradients->standard));
     OT_TRY(ot__pass_check(gradients->standard)); // a copy's nodes know no records
     if (!keep_operators)
         OT_TRY(ot__pass_expand(gradients->standard));
-    return note_nonstandard(gradients->standard);
+    return ot__pass_note_nonstandard(gradients->standard, &names);
 }
 
 // ---- the whole ----

@@ -162,6 +162,9 @@ same out expected
 refuses 1 "nothing" export artifacts --output nothing --out exported.onnx
 
 # The same by files in ONNX Runtime's own format.
+run 0 artifacts mlp.onnxtxt --out standard --output scores --standard-ops
+err "note: the training model keeps what ONNX's own operators cannot say: com.microsoft.InPlaceAccumulatorV2"
+run 0 train standard --data plain.csv --epochs 2 --threads 1 --out from_standard.onnx --json
 run 0 artifacts mlp.onnxtxt --out ort --output scores --ort-format
 rm ort/*.onnx
 run 0 train ort --data plain.csv --epochs 2 --threads 1 --out from_ort.ort --json

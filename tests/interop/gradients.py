@@ -2,7 +2,8 @@
 """Gradient models against ONNX Runtime and PyTorch, on request: gradients.py ONNXTRAIN
 
 For an MLP, a LeNet, a residual block and a transformer block, exported by PyTorch: the arrays that `onnxtrain grad --data` writes,
-the model that `onnxtrain grad` writes, run by plain onnxruntime, and PyTorch's autograd agree.
+the model that `onnxtrain grad` writes, run by plain onnxruntime, and PyTorch's autograd agree. So do, for the MLP and the LeNet,
+loss and gradients of the training model that `onnxtrain artifacts --standard-ops` writes, run by plain onnxruntime.
 Needs torch, onnx, onnxruntime and numpy. Not part of the normal tests: nothing here is installed by them.
 """
 import subprocess
@@ -82,12 +83,61 @@ def check(command, folder, name, module, example):
     return fine
 
 
+ACCUMULATOR = "InPlaceAccumulatorV2"  # changes its buffer in place, which only training runtimes do
+
+
+def without_accumulators(path):
+    """A training model whose outputs are the loss and the gradients, which accumulators would have taken."""
+    model = onnx.load(path)
+    graph = model.graph
+    others = {node.op_type for node in graph.node if node.domain not in ("", "ai.onnx")}
+    if others - {ACCUMULATOR}:
+        raise SystemExit(f"{path}: has {others}, expected ONNX's own operators and {ACCUMULATOR}")
+    types = {value.name: value.type for value in graph.input}
+    gradients = {node.input[1]: types[node.input[0]] for node in graph.node if node.op_type == ACCUMULATOR}
+    kept = [node for node in graph.node if node.op_type != ACCUMULATOR]
+    del graph.node[:], graph.output[1:]
+    graph.node.extend(kept)
+    read = {name for node in kept for name in node.input}
+    inputs = [value for value in graph.input if value.name in read]
+    del graph.input[:]
+    graph.input.extend(inputs)
+    graph.output.extend(onnx.helper.make_value_info(name, kind) for name, kind in gradients.items())
+    imports = [o for o in model.opset_import if o.domain in ("", "ai.onnx")]
+    del model.opset_import[:]
+    model.opset_import.extend(imports)
+    return model, list(gradients)
+
+
+def check_training(command, folder, name, module, example):
+    """The training model of artifacts in ONNX's own operators."""
+    path, labels = f"{folder}/{name}.onnx", torch.arange(len(example)) % 5
+    subprocess.run([command, "artifacts", path, "--standard-ops", "--loss", "cross-entropy", "--out", f"{folder}/{name}"],
+                   check=True, stderr=subprocess.DEVNULL)
+    model, gradients = without_accumulators(f"{folder}/{name}/training_model.onnx")
+    onnx.checker.check_model(model, full_check=True)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    parameters = dict(module.named_parameters())
+    feeds = {"x": example.detach().numpy(), "labels": labels.numpy()}
+    feeds |= {key: value.detach().numpy() for key, value in parameters.items() if f"{key}_grad" in gradients}
+    loss, *found = session.run(None, feeds)
+    module.zero_grad()
+    expected = torch.nn.functional.cross_entropy(module(example), labels)
+    expected.backward()
+    fine = compare(name, "loss (onnxruntime)", loss, expected.detach().numpy()) and len(gradients) == len(parameters)
+    for key, gradient in zip(gradients, found):
+        fine = compare(name, f"{key} (onnxruntime)", gradient, parameters[key.removesuffix("_grad")].grad.numpy()) and fine
+    return fine
+
+
 def main():
     torch.manual_seed(0)
     fine = True
     with tempfile.TemporaryDirectory() as folder:
         for name, module, example in models():
             fine = check(sys.argv[1], folder, name, module, example) and fine
+            if name in ("mlp", "lenet"):
+                fine = check_training(sys.argv[1], folder, name, module, example) and fine
     print("all agree" if fine else "NOT ALL AGREE")
     return 0 if fine else 1
 

@@ -57,6 +57,18 @@ class ArtifactsTest(NetworkTest):
                 self.generate(loss=loss)
                 self.assertAlmostEqual(float(self.training_step(x, target)[1]), float(expected), places=5)
 
+    def test_standard_operators_train_to_the_same_values(self):
+        x, target = batch()[0], np.zeros((5, 2), np.float32)
+        gradients = []
+        for standard in (False, True):
+            self.generate(standard_ops=standard)
+            module, _ = self.training_step(x, target)
+            gradients.append(module.get_contiguous_gradients().numpy())
+            left = _core.Model.load(str(self.folder / "training_model.onnx")).metadata("onnxtrain.nonstandard_operators")
+            self.assertEqual(left, "com.microsoft.InPlaceAccumulatorV2" if standard else None)
+        self.assertGreater(np.abs(gradients[0]).max(), 0.01)
+        np.testing.assert_allclose(gradients[1], gradients[0], rtol=1e-5, atol=1e-7)
+
     def test_without_a_loss_named_values_are_taken_as_they_are(self):
         model = TEXT.replace(b"(float[N, 2] y)", b"(float[N, 2] y, float l)").replace(
             b"y = Add(n, b2)", b"y = Add(n, b2) l = ReduceMean<keepdims = 0>(y)"
