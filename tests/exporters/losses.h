@@ -55,13 +55,12 @@ static inline ot_tensor *array(const char *folder, const char *file)
     return copy;
 }
 
-static inline double train_step(ot_session *session, const ot_tensor *x, const ot_tensor *labels)
+static inline double train_step(ot_session *session, const ot_tensor *const *batch, int n_batch)
 {
     ot_tensor *loss = NULL;
     double value;
 
-    if (ot_session_train_step(session, (const ot_tensor *const[]){x, labels}, 2, &loss, 1) !=
-            OT_OK ||
+    if (ot_session_train_step(session, batch, n_batch, &loss, 1) != OT_OK ||
         ot_session_optimizer_step(session) != OT_OK)
         fail_msg("%s", ot_error_message());
     ot_session_reset_gradients(session);
@@ -70,10 +69,10 @@ static inline double train_step(ot_session *session, const ot_tensor *x, const o
     return value;
 }
 
-// The losses are `expected`, each within its tolerance.
-static inline void assert_losses(ot_artifacts *artifacts, const char *file, const ot_tensor *x,
-                                 const ot_tensor *labels, double rate, const double *expected,
-                                 const double *tolerance)
+// The losses are `expected`, each within its tolerance. The batch ends with the labels.
+static inline void assert_losses_of(ot_artifacts *artifacts, const char *file,
+                                    const ot_tensor *const *batch, int n_batch, double rate,
+                                    const double *expected, const double *tolerance)
 {
     ot_session *session;
 
@@ -81,12 +80,20 @@ static inline void assert_losses(ot_artifacts *artifacts, const char *file, cons
         fail_msg("%s: %s", file, ot_error_message());
     assert_int_equal(ot_session_set_learning_rate(session, rate), OT_OK);
     for (int step = 0; step < STEPS; step++) {
-        const double found = train_step(session, x, labels);
+        const double found = train_step(session, batch, n_batch);
 
         if (!(fabs(found - expected[step]) <= tolerance[step]))
             fail_msg("%s: loss %d is %.9g, PyTorch's %.9g", file, step, found, expected[step]);
     }
     ot_session_destroy(session);
+}
+
+static inline void assert_losses(ot_artifacts *artifacts, const char *file, const ot_tensor *x,
+                                 const ot_tensor *labels, double rate, const double *expected,
+                                 const double *tolerance)
+{
+    assert_losses_of(artifacts, file, (const ot_tensor *const[]){x, labels}, 2, rate, expected,
+                     tolerance);
 }
 
 #endif

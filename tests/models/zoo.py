@@ -287,8 +287,8 @@ MODELS = {
     "lstm": Entry(lambda: Recurrent(nn.LSTM), (WORDS,), classes(), 0.1),
     "gru": Entry(lambda: Recurrent(nn.GRU, bidirectional=True), (WORDS,), classes(), 0.1),
     "unet": Entry(UNet, (IMAGE,), classes(32, 32), 0.02),
-    "super-resolution": Entry(SuperResolution, (reals(3, 12, 12),), reals(3, 36, 36), 0.02, loss="mse"),
-    "vae": Entry(AutoEncoder, (IMAGE, reals(LATENT)), IMAGE, 0.05, loss="mse"),
+    "super-resolution": Entry(SuperResolution, (reals(3, 12, 12),), reals(3, 36, 36), 0.3, loss="mse"),
+    "vae": Entry(AutoEncoder, (IMAGE, reals(LATENT)), IMAGE, 0.5, loss="mse"),
     "graph": Entry(GraphNetwork, (reals(N_NODES, N_FEATURES), integers(N_NODES, N_EDGES, 2)), classes(N_NODES), 0.05,
                    -1, is_fixed=True),
 }
