@@ -19,13 +19,13 @@ swish (float[batch, 4] x) => (float[batch, 3] y)
 <float[4, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}>
 {
     product = MatMul (x, w)
-    swish = BlackmanWindow (product)
+    swish = ImageDecoder (product)
     y = Relu (swish)
 }
 END
-sed 's/BlackmanWindow/my.Thing/' swish.onnxtxt >thing.onnxtxt
+sed 's/ImageDecoder/my.Thing/' swish.onnxtxt >thing.onnxtxt
 sed 's/Relu (swish)/my.Thing (swish)/' swish.onnxtxt >both.onnxtxt
-sed '/Relu/d; s/swish = BlackmanWindow/y = BlackmanWindow/' swish.onnxtxt >last.onnxtxt
+sed '/Relu/d; s/swish = ImageDecoder/y = ImageDecoder/' swish.onnxtxt >last.onnxtxt
 cat >tokens.onnxtxt <<'END'
 <ir_version: 8, opset_import: ["" : 17]>
 tokens (float[batch, seq, 2] x) => (float[batch, seq, 3] scores)
@@ -151,10 +151,10 @@ check_rows <<'END'
 1|the eval model computes no value 'scoers'; its outputs are scores; did you mean 'scores'?|export artifacts --output scoers --out e.onnx
 1|wrt: the model has no value 'X'; its outputs are y; did you mean 'x'?|grad line.onnxtxt --of y --wrt X --out g.onnx
 # operators
-1|operator BlackmanWindow is not supported: it makes 'swish', which Relu of 'y' takes|train swish.onnxtxt --data plain.csv --loss mse
+1|operator ImageDecoder is not supported: it makes 'swish', which Relu of 'y' takes|train swish.onnxtxt --data plain.csv --loss mse
 1|operator my.Thing is not supported: it makes 'swish', which Relu of 'y' takes; to carry it along, state its type in the model's value_info|train thing.onnxtxt --data plain.csv --loss mse
-1|BlackmanWindow is not supported: 1 operator on the way to 'onnx::reducemean_output::6' without gradient: BlackmanWindow of 'y' (from 'w' by MatMul); freeze 'w', which leaves nothing to train|train last.onnxtxt --data plain.csv --loss mse
-1|2 operators are not supported: BlackmanWindow (opset 17), my.Thing|grad both.onnxtxt --of y --wrt x --out g.onnx
+1|ImageDecoder is not supported: 1 operator on the way to 'onnx::reducemean_output::6' without gradient: ImageDecoder of 'y' (from 'w' by MatMul); freeze 'w', which leaves nothing to train|train last.onnxtxt --data plain.csv --loss mse
+1|2 operators are not supported: ImageDecoder (opset 17), my.Thing|grad both.onnxtxt --of y --wrt x --out g.onnx
 # data
 1|mlp.onnxtxt: is a model in ONNX's textual syntax, not data: .npz, .npy, CSV or IDX|train mlp.onnxtxt --data mlp.onnxtxt
 1|artifacts/checkpoint: is a checkpoint, not data: .npz, .npy, CSV or IDX|train mlp.onnxtxt --data artifacts/checkpoint

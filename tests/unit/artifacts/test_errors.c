@@ -21,7 +21,7 @@ static const char unknown_operators[] =
 static const char before_unknown[] =
     HEAD "g (float[2,3] x) => (float[2,3] y)"
          "<float[3] v = {1, 2, 3}, float[3] w = {1, 2, 3}> {"
-         "  a = Mul(x, v) [sinh] b = BlackmanWindow(a) y = Mul(b, w) }";
+         "  a = Mul(x, v) [sinh] b = ImageDecoder(a) y = Mul(b, w) }";
 static const char of_integers[] = HEAD "g (float[2,3] x) => (int64[2] y) <float[3] w = {1, 2, 3}> {"
                                        "  a = Mul(x, w) y = ArgMax<axis = 1, keepdims = 0>(a) }";
 static const char padded[] = HEAD "g (float[2,3] x) => (float[2,5] y)"
@@ -83,7 +83,7 @@ static const bad_wish wishes[] = {
      "com.acme.Turn 'second' (from 'w' by Mul > first); freeze 'w'"},
     {"behind an operator without gradient", before_unknown, "v", NULL, NULL, NULL, OT_LOSS_MSE,
      "AdamWOptimizer", OT_ERR_UNSUPPORTED,
-     "1 operator on the way to 'onnx::reducemean_output::6' without gradient: BlackmanWindow "
+     "1 operator on the way to 'onnx::reducemean_output::6' without gradient: ImageDecoder "
      "'sinh' (from "
      "'v' "
      "by Mul); freeze 'v'"},
