@@ -39,7 +39,7 @@ static double read_coordinate(const job *j, int64_t position, int axis)
     return j->s->is_grid_wide ? ((const double *)j->grid)[i] : (double)((const float *)j->grid)[i];
 }
 
-// The taps along one axis; false where the image lacks the axis.
+// The taps along one axis, and their number; one that weighs 1 where the image lacks the axis.
 static int find_axis_taps(const job *j, int64_t position, int axis, grid_tap *tap)
 {
     const ot__grid_sample *s = j->s;
