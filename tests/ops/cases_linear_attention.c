@@ -157,6 +157,11 @@ static const ot_op_case linear_attention_cases[] = {
      .in = {"f32[1,3,2]", "f32[1,3,2]", "f32[1,3,2]"},
      .attrs = "q_num_heads = 0, kv_num_heads = 0, update_rule = \"linear\"",
      .error = OT_ERR_INVALID},
+    {.name = "absurdly many heads",
+     .in = {"f32[4,3,0]", "f32[4,3,0]", "f32[4,3,0]"},
+     .attrs = "q_num_heads = 4611686018427387904, kv_num_heads = 4611686018427387904, "
+              "update_rule = \"linear\"",
+     .error = OT_ERR_INVALID},
     {.name = "heads are not given",
      .in = {"f32[1,3,2]", "f32[1,3,2]", "f32[1,3,2]"},
      .attrs = "update_rule = \"linear\"",

@@ -6,7 +6,7 @@
 // With f = exp(decay): S' = f * S, r = S'^T k, u = beta * (v - r), S = S' + k u^T, y = scale * S^T
 // q for each query head.
 
-enum { FN(WIDTH) = OT__LINEAR_COLUMNS, FN(SUMS) = 16 };
+enum { FN(WIDTH) = OT__LINEAR_COLUMNS, FN(LANES) = 8, FN(TOGETHER) = 8 };
 
 // One head of keys and values in one batch.
 typedef struct FN(linear_head) {
@@ -130,20 +130,35 @@ static void FN(weigh_rows)(A *to, const A *state, const T *weights, int64_t rows
     memcpy(to, sums, sizeof(sums));
 }
 
-// to[row] += the sum over columns of state[row] * x.
-static void FN(weigh_columns)(A *to, const A *state, const A *x, int64_t rows)
+// to[row] += the sum over columns of state[row] * x[row], for n <= TOGETHER rows; those of x are
+// x_row apart. What is left in each lane is added up for all rows at once.
+static void FN(weigh_columns_of)(A *to, const A *state, const A *x, int64_t x_row, int64_t n)
 {
-    for (int64_t i = 0; i < rows; i++) {
-        const A *row = state + i * FN(WIDTH);
-        A sums[FN(SUMS)] = {0};
+    A lanes[FN(TOGETHER)][FN(LANES)], sums[FN(TOGETHER)] = {0};
 
-        for (int64_t c = 0; c < FN(WIDTH); c++)
-            sums[c % FN(SUMS)] += row[c] * x[c];
-        for (int64_t n = FN(SUMS) / 2; n > 0; n /= 2)
-            for (int64_t c = 0; c < n; c++)
-                sums[c] += sums[c + n];
-        to[i] += sums[0];
+    for (int64_t i = 0; i < n; i++) {
+        const A *row = state + i * FN(WIDTH), *by = x + i * x_row;
+
+        for (int c = 0; c < FN(LANES); c++)
+            lanes[i][c] = row[c] * by[c];
+        for (int k = FN(LANES); k < FN(WIDTH); k += FN(LANES))
+            for (int c = 0; c < FN(LANES); c++)
+                lanes[i][c] += row[k + c] * by[k + c];
     }
+    for (int c = 0; c < FN(LANES); c++)
+        for (int64_t i = 0; i < n; i++)
+            sums[i] += lanes[i][c];
+    for (int64_t i = 0; i < n; i++)
+        to[i] += sums[i];
+}
+
+static void FN(weigh_columns)(A *to, const A *state, const A *x, int64_t x_row, int64_t rows)
+{
+    int64_t i = 0;
+
+    for (; i + FN(TOGETHER) <= rows; i += FN(TOGETHER)) // a constant number
+        FN(weigh_columns_of)(to + i, state + i * FN(WIDTH), x + i * x_row, x_row, FN(TOGETHER));
+    FN(weigh_columns_of)(to + i, state + i * FN(WIDTH), x + i * x_row, x_row, rows - i);
 }
 
 // state += scale * weights x^T.
@@ -324,7 +339,7 @@ static void FN(read_output_grads)(FN(linear_grads) * s, A *dstate, int64_t k, in
         A dy[FN(WIDTH)], *dq = s->dquery + (k * s->group + of) * rows;
 
         FN(read_columns)(dy, from, FN(columns_of)(&s->h, block));
-        FN(weigh_columns)(dq, s->after, dy, rows);
+        FN(weigh_columns)(dq, s->after, dy, 0, rows);
         FN(add_outer)(dstate, q, dy, (A)a->scale, rows);
     }
 }
@@ -345,7 +360,7 @@ static void FN(retreat)(FN(linear_grads) * s, A *dstate, int64_t k, int64_t bloc
     FN(add_outer)(s->after, key, u, 1, rows);
     FN(read_output_grads)(s, dstate, k, block);
     FN(weigh_rows)(du, dstate, key, rows);
-    FN(weigh_columns)(s->dkey + k * rows, dstate, u, rows);
+    FN(weigh_columns)(s->dkey + k * rows, dstate, u, 0, rows);
     if (a->beta_heads > 0 || factors != NULL) {
         memcpy(s->after, s->states + k * tile, (size_t)tile * sizeof(A));
         FN(decay_state)(s->after, factors, rows);
@@ -358,7 +373,7 @@ static void FN(retreat)(FN(linear_grads) * s, A *dstate, int64_t k, int64_t bloc
             du[c] *= beta;
             rest[c] = -du[c]; // of what is retrieved
         }
-        FN(weigh_columns)(s->dkey + k * rows, s->after, rest, rows);
+        FN(weigh_columns)(s->dkey + k * rows, s->after, rest, 0, rows);
         FN(add_outer)(dstate, key, rest, 1, rows);
     }
     if (d->dvalue != NULL) {
@@ -366,11 +381,8 @@ static void FN(retreat)(FN(linear_grads) * s, A *dstate, int64_t k, int64_t bloc
 
         FN(write_columns)(dv, du, FN(columns_of)(&s->h, block));
     }
-    for (int64_t i = 0; factors != NULL && i < rows; i++) {
-        const int64_t row = i * FN(WIDTH);
-
-        FN(weigh_columns)(s->ddecay + k * rows + i, s->after + row, dstate + row, 1);
-    }
+    if (factors != NULL)
+        FN(weigh_columns)(s->ddecay + k * rows, s->after, dstate, FN(WIDTH), rows);
     FN(decay_state)(dstate, factors, rows);
 }
 

@@ -9,7 +9,8 @@
 enum { OT__LIN_Q, OT__LIN_K, OT__LIN_V, OT__LIN_PAST, OT__LIN_DECAY, OT__LIN_BETA, OT__LIN_INPUTS };
 enum { OT__LIN_Y, OT__LIN_PRESENT };
 
-#define OT__LINEAR_MEMORY 0x1p46 // bytes that no computer has
+enum { OT__LINEAR_HEADS = 1 << 20 }; // at most
+#define OT__LINEAR_MEMORY 0x1p46     // bytes that no computer has
 
 extern const ot_attr_spec ot__linear_attention_attrs[];
 

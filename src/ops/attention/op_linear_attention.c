@@ -245,8 +245,8 @@ static ot_status prepare_linear(ot_prep *p, const ot__linear_attentions *kernel)
     OT_TRY(ot__made(s));
     s->kernel = kernel;
     ot__linear_attention_read(p, OT__LIN_Q, &s->a);
-    n_tasks =
-        (double)s->a.batch * (double)s->a.kv_heads * (double)ot__linear_attention_blocks(&s->a);
+    n_tasks = (double)s->a.batch * (double)s->a.kv_heads *
+              (double)OT_MAX(ot__linear_attention_blocks(&s->a), 1);
     bytes = (double)s->a.key_size * (OT__LINEAR_COLUMNS + 1) * sizeof(double); // or less
     if (bytes < OT__LINEAR_MEMORY)
         bytes = (double)kernel->block_bytes(&s->a);
@@ -317,12 +317,12 @@ const ot_attr_spec ot__linear_attention_attrs[] = {
      .kind = OT_ATTRIBUTE_INT,
      .flags = OT_ATTR_REQUIRED,
      .low = 1,
-     .high = (double)INFINITY},
+     .high = OT__LINEAR_HEADS + 1},
     {.name = "q_num_heads",
      .kind = OT_ATTRIBUTE_INT,
      .flags = OT_ATTR_REQUIRED,
      .low = 1,
-     .high = (double)INFINITY},
+     .high = OT__LINEAR_HEADS + 1},
     OT__FLOAT_ATTR("scale", 0.0F),
     OT__STRING_ATTR("update_rule", "gated_delta"),
     {0},
