@@ -5,7 +5,10 @@
 #include "ops/elementwise/formula.h"
 
 #define TYPES_NUMBERS "T: f32 f64 i32 i64"
+#define TYPES_ANY_INTEGERS "T: f32 f64 i32 i64 i8 i16 u8 u16 u32 u64"
 #define TYPES_ANY_NUMBERS "T: f32 f64 i32 i64 i8 i16 u8 u16 u32 u64 f16 bf16"
+#define KERNELS_NUMBERS ot__tile_kernels
+#define KERNELS_ANY_INTEGERS ot__wrapping_kernels
 #define INTEGER_TILES(symbol) .i32 = ot__ref_##symbol##_i32, .i64 = ot__ref_##symbol##_i64,
 #define CODE_VECTOR(symbol) .f64 = ot__ref_##symbol##_f64, .f32 = ot__simd_##symbol##_f32,
 #define CODE_ROUNDED_ONCE(symbol) CODE_VECTOR(symbol).rounds_once = true,
@@ -90,7 +93,7 @@ static const ot_port prelu_in[] = {{"X", "T", 0}, {"slope", "T", OT_PORT_SCALE},
                              .outputs = ot__binary_out,                                            \
                              .types = TYPES_##types_,                                              \
                              .infer = infer_,                                                      \
-                             .kernels = ot__tile_kernels,                                          \
+                             .kernels = KERNELS_##types_,                                          \
                              .tile = &symbol##_row.tile,                                           \
                              .grad = binary_grad,                                                  \
                              .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT},                          \

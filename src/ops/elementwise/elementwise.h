@@ -52,6 +52,8 @@ void ot__elementwise_run(const ot__elementwise *e, void *y, const void *const *x
 // more inputs than OT__MAX_OPERANDS the tile is applied again to its own result, as sums and
 // extremes allow.
 extern const ot_kernel ot__tile_kernels[];
+// The same of sums, differences and products, which wrap around: the others compare and choose.
+extern const ot_kernel ot__wrapping_kernels[];
 ot_status ot__tile_prepare(ot_prep *p);
 ot_status ot__tile_prepare_as(ot_prep *p,
                               const ot_tile *tile); // with another tile than the record's
@@ -60,8 +62,11 @@ ot_status ot__tile_run_f32_ref(const ot_run *r); // by the f64 tile
 ot_status ot__tile_run_f64(const ot_run *r);
 ot_status ot__tile_run_i32(const ot_run *r);
 ot_status ot__tile_run_i64(const ot_run *r);
-ot_status ot__tile_run_divided_i32(const ot_run *r); // OT_ERR_INVALID when input 1 has a 0
-ot_status ot__tile_run_divided_i64(const ot_run *r);
+// Of every integer type; OT_ERR_INVALID when input 1 has a 0. u64 is prepared by
+// ot__pairs_prepare(), with one of the functions.
+ot_status ot__tile_run_divided(const ot_run *r);
+void ot__divide_u64(void *y, const void *a, const void *b, int64_t n);
+void ot__remainder_u64(void *y, const void *a, const void *b, int64_t n);
 
 // Kernels for operators with another element type out than in: `prepare` plans, with the plan first
 // in the state, `run` calls ot__pieces_run.

@@ -10,9 +10,11 @@ const ot_port ot__bool_out[] = {{"Y", "bool", 0}, {0}};
 const ot_port ot__gradient_in_x[] = {{"dY", "T", 0}, {"X", "T", 0}, {0}};
 const ot_port ot__gradient_in_y[] = {{"dY", "T", 0}, {"Y", "T", 0}, {0}};
 
-// Shape arithmetic works on vectors and scalars: equal counts, or one of them 1.
+// Shape arithmetic works on vectors and scalars: equal counts, or one of them 1. Its types hold all
+// sizes; others wrap around.
 void ot__infer_known(ot_infer *c, int64_t (*f)(ot_infer *c, int64_t a, int64_t b))
 {
+    const ot_dtype dtype = ot_infer_dtype(c, 0);
     const bool has_b = ot_infer_has(c, 1);
     int64_t known[OT_MAX_KNOWN], none = OT_DIM_UNKNOWN;
     int n_a, n_b = 1, n;
@@ -20,7 +22,8 @@ void ot__infer_known(ot_infer *c, int64_t (*f)(ot_infer *c, int64_t a, int64_t b
 
     if (has_b)
         b = ot_infer_values(c, 1, &n_b);
-    if (a == NULL || b == NULL || ot_infer_shape(c, 0)->ndim > 1 || ot_infer_shape(c, 1)->ndim > 1)
+    if ((dtype != OT_I32 && dtype != OT_I64) || a == NULL || b == NULL ||
+        ot_infer_shape(c, 0)->ndim > 1 || ot_infer_shape(c, 1)->ndim > 1)
         return;
     n = OT_MAX(n_a, n_b);
     if (n > OT_MAX_KNOWN || n_a == 0 || n_b == 0 || (n_a != n && n_a != 1) ||

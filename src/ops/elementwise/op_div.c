@@ -35,13 +35,18 @@ static void div_grad(ot_grad *g)
     ot_grad_set_dx(g, 1, ot_emit_output(g, node, 1));
 }
 
+static ot_status div_prepare_u64(ot_prep *p)
+{
+    return ot__pairs_prepare(p, ot__divide_u64);
+}
+
 #define REF(types, run) OT__REF_KERNEL(types, ot__tile_prepare, run)
 static const ot_kernel div_kernels[] = {
     OT__SIMD_FLOATS_KERNEL(NULL, ot__tile_prepare, ot__tile_run_f32),
     REF("T: f32", ot__tile_run_f32_ref),
     REF("T: f64", ot__tile_run_f64),
-    REF("T: i32", ot__tile_run_divided_i32),
-    REF("T: i64", ot__tile_run_divided_i64),
+    REF("T: i8 i16 i32 i64 u8 u16 u32", ot__tile_run_divided),
+    OT__REF_KERNEL("T: u64", div_prepare_u64, ot__tile_run_divided),
     {0},
 };
 static const ot_tile div_tile = {.f32 = ot__simd_div_f32,
@@ -54,7 +59,7 @@ const ot_op_def ot__op_div[] = {
      .since = 7,
      .inputs = ot__binary_in,
      .outputs = ot__binary_out,
-     .types = "T: f32 f64 i32 i64",
+     .types = "T: f32 f64 i32 i64 i8 i16 u8 u16 u32 u64",
      .infer = div_infer,
      .kernels = div_kernels,
      .tile = &div_tile,

@@ -51,20 +51,26 @@ static void mod_grad(ot_grad *g)
     }
 }
 
+// Without a sign both forms agree.
+static ot_status mod_prepare_u64(ot_prep *p)
+{
+    return ot__pairs_prepare(p, ot__remainder_u64);
+}
+
 static const ot_attr_spec mod_attrs[] = {OT__INT_ATTR("fmod", 0), {0}};
 #define REF(types, run) OT__REF_KERNEL(types, mod_prepare, run)
 static const ot_kernel mod_kernels[] = {
     OT__SIMD_FLOATS_KERNEL(NULL, mod_prepare, ot__tile_run_f32),
     REF("T: f32", ot__tile_run_f32_ref),
     REF("T: f64", ot__tile_run_f64),
-    REF("T: i32", ot__tile_run_divided_i32),
-    REF("T: i64", ot__tile_run_divided_i64),
+    REF("T: i8 i16 i32 i64 u8 u16 u32", ot__tile_run_divided),
+    OT__REF_KERNEL("T: u64", mod_prepare_u64, ot__tile_run_divided),
     {0},
 };
 #define MOD(since_, infer_)                                                                        \
     {                                                                                              \
         .name = "Mod", .since = since_, .inputs = ot__binary_in, .outputs = ot__binary_out,        \
-        .attrs = mod_attrs, .types = "T: f32 f64 i32 i64", .infer = infer_,                        \
+        .attrs = mod_attrs, .types = "T: f32 f64 i32 i64 i8 i16 u8 u16 u32 u64", .infer = infer_,  \
         .kernels = mod_kernels, .grad = mod_grad, .flags = OT_OP_IN_PLACE | OT_OP_ANY_LAYOUT       \
     }
 const ot_op_def ot__op_mod[] = {MOD(10, mod_10_infer), MOD(28, mod_infer), {0}};

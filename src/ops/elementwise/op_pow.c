@@ -1,10 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise/elementwise.h"
 
-// Base and exponent of any two types, through f64: what the tiles leave over.
+enum { CHUNK = 128 }; // elements on a thread's stack, of base and exponent
+
+// Integers of any two types, by the tile of i64: what does not fit wraps around. Exponents that i64
+// does not hold become others with the same power: those of odd numbers repeat after 2^62, and
+// those of even ones are 0 from 64 on.
+static void pow_integer_piece(void *to, const void *const *x, int64_t n, const void *context)
+{
+    static const int64_t period = (int64_t)1 << 62;
+    const ot_run *r = context;
+    const ot_dtype a_type = r->in[0]->dtype, b_type = r->in[1]->dtype;
+    const uint8_t *a = x[0], *b = x[1];
+    int64_t base[CHUNK], exponent[CHUNK];
+    const int64_t *const xs[OT__TILE_INPUTS] = {base, exponent};
+    uint8_t *y = to;
+
+    for (int64_t start = 0; start < n; start += CHUNK) {
+        const int64_t m = OT_MIN(CHUNK, n - start);
+
+        ot__convert(base, OT_I64, a + (size_t)start * ot_dtype_size(a_type), a_type, m);
+        ot__convert(exponent, OT_I64, b + (size_t)start * ot_dtype_size(b_type), b_type, m);
+        for (int64_t k = 0; b_type == OT_U64 && k < m; k++)
+            exponent[k] = exponent[k] < 0 ? (exponent[k] & (period - 1)) + period : exponent[k];
+        ot__ref_pow_i64(base, xs, m, NULL);
+        ot__convert(y + (size_t)start * ot_dtype_size(a_type), a_type, base, OT_I64, m);
+    }
+}
+
+// Base and exponent of any other two types, through f64: what the tiles leave over.
 static void pow_mixed_piece(void *to, const void *const *x, int64_t n, const void *context)
 {
-    enum { CHUNK = 128 };
     const ot_run *r = context;
     const uint8_t *a = x[0], *b = x[1];
     double base[CHUNK], exponent[CHUNK];
@@ -25,7 +51,10 @@ static void pow_mixed_piece(void *to, const void *const *x, int64_t n, const voi
 
 static ot_status pow_run_mixed(const ot_run *r)
 {
-    ot__pieces_run(r, pow_mixed_piece, r);
+    const bool are_integers =
+        ot__dtype_is_int(r->in[0]->dtype) && ot__dtype_is_int(r->in[1]->dtype);
+
+    ot__pieces_run(r, are_integers ? pow_integer_piece : pow_mixed_piece, r);
     return OT_OK;
 }
 
@@ -101,7 +130,7 @@ const ot_op_def ot__op_pow[] = {
      .since = 7,
      .inputs = pow_in,
      .outputs = pow_out,
-     .types = "T: f32 f64 i32 i64; T1: f32 f64 i32 i64",
+     .types = "T: f32 f64 i32 i64; T1: f32 f64 i32 i64 i8 i16 u8 u16 u32 u64",
      .infer = ot__infer_broadcast,
      .kernels = pow_kernels,
      .tile = &pow_tile,

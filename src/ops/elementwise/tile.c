@@ -73,18 +73,17 @@ static ot_status tile_prepare_integers(ot_prep *p)
 enum { CHUNK = 64 }; // elements on a thread's stack, of each operand
 static const uint64_t top_bit = UINT64_C(1) << 63;
 
-// Moves the unsigned 64-bit integers to the signed ones in order, and back.
+// Moves the unsigned 64-bit integers to the signed ones in order, and back, for operators that
+// compare and choose.
 static void tile_flip_top_bits(int64_t *values, int64_t n)
 {
     for (int64_t k = 0; k < n; k++)
         values[k] = (int64_t)((uint64_t)values[k] ^ top_bit);
 }
 
-// The integers that only operators that compare and choose have: through the tile of the widest.
-static void tile_piece_integers(void *y, const void *const *x, int64_t n, const void *context)
+// The other integers through the tile of i64: what does not fit wraps around.
+static void run_chunks(void *y, const void *const *x, int64_t n, const tile_state *s, bool is_moved)
 {
-    const tile_state *s = context;
-    const bool is_u64 = s->dtype == OT_U64;
     const size_t size = ot_dtype_size(s->dtype);
     int64_t buffer[OT__MAX_OPERANDS][CHUNK], result[CHUNK];
     const int64_t *xs[OT__MAX_OPERANDS] = {NULL};
@@ -97,15 +96,28 @@ static void tile_piece_integers(void *y, const void *const *x, int64_t n, const 
                 continue;
             ot__convert(buffer[i], OT_I64, (const uint8_t *)x[i] + (size_t)start * size, s->dtype,
                         m);
-            if (is_u64)
+            if (is_moved)
                 tile_flip_top_bits(buffer[i], m);
             xs[i] = buffer[i];
         }
         s->tile->i64(result, xs, m, s->attrs);
-        if (is_u64)
+        if (is_moved)
             tile_flip_top_bits(result, m);
         ot__convert((uint8_t *)y + (size_t)start * size, s->dtype, result, OT_I64, m);
     }
+}
+
+static void tile_piece_integers(void *y, const void *const *x, int64_t n, const void *context)
+{
+    const tile_state *s = context;
+
+    run_chunks(y, x, n, s, s->dtype == OT_U64);
+}
+
+// Sums, differences and products have the same bits with and without a sign.
+static void tile_piece_wrapping(void *y, const void *const *x, int64_t n, const void *context)
+{
+    run_chunks(y, x, n, context, false);
 }
 
 // f32 through the f64 tile, a few elements at a time.
@@ -166,36 +178,81 @@ ot_status ot__tile_run_f32_ref(const ot_run *r)
     return tile_run_pieces(r, tile_piece_f32_ref);
 }
 
-static ot_status zero_divisor(int64_t k)
-{
-    return ot__error(OT_ERR_INVALID,
-                     "integer division by zero at element %" PRId64 " of the divisor", k);
-}
-
-ot_status ot__tile_run_divided_i32(const ot_run *r)
-{
-    const int32_t *b = r->in[1]->data;
-
-    for (int64_t k = 0; k < r->in[1]->count; k++)
-        if (b[k] == 0)
-            return zero_divisor(k);
-    return ot__tile_run_i32(r);
-}
-
-ot_status ot__tile_run_divided_i64(const ot_run *r)
-{
-    const int64_t *b = r->in[1]->data;
-
-    for (int64_t k = 0; k < r->in[1]->count; k++)
-        if (b[k] == 0)
-            return zero_divisor(k);
-    return ot__tile_run_i64(r);
-}
-
 static ot_status tile_run_integers(const ot_run *r)
 {
     return tile_run_pieces(r, tile_piece_integers);
 }
+
+static ot_status tile_run_wrapping(const ot_run *r)
+{
+    return tile_run_pieces(r, tile_piece_wrapping);
+}
+
+// ---- division ----
+
+// The first 0 among n elements of so many bits, or n.
+#define FIND_ZERO(bits)                                                                            \
+    static int64_t find_zero_##bits(const uint##bits##_t *x, int64_t n)                            \
+    {                                                                                              \
+        int64_t k = 0;                                                                             \
+                                                                                                   \
+        while (k < n && x[k] != 0)                                                                 \
+            k++;                                                                                   \
+        return k;                                                                                  \
+    }
+FIND_ZERO(8)
+FIND_ZERO(16)
+FIND_ZERO(32)
+FIND_ZERO(64)
+#undef FIND_ZERO
+
+static int64_t find_zero(const ot_arg *x)
+{
+    switch (ot_dtype_size(x->dtype)) {
+    case sizeof(uint8_t):
+        return find_zero_8(x->data, x->count);
+    case sizeof(uint16_t):
+        return find_zero_16(x->data, x->count);
+    case sizeof(uint32_t):
+        return find_zero_32(x->data, x->count);
+    default:
+        return find_zero_64(x->data, x->count);
+    }
+}
+
+ot_status ot__tile_run_divided(const ot_run *r)
+{
+    const ot_arg *divisor = r->in[1];
+    const int64_t zero = find_zero(divisor);
+
+    if (zero < divisor->count)
+        return ot__error(OT_ERR_INVALID,
+                         "integer division by zero at element %" PRId64 " of the divisor", zero);
+    switch (divisor->dtype) {
+    case OT_I32:
+        return ot__tile_run_i32(r);
+    case OT_I64:
+        return ot__tile_run_i64(r);
+    case OT_U64:
+        return ot__pairs_run(r);
+    default:
+        return tile_run_wrapping(r);
+    }
+}
+
+void ot__divide_u64(void *y, const void *a, const void *b, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++)
+        ((uint64_t *)y)[k] = ((const uint64_t *)a)[k] / ((const uint64_t *)b)[k];
+}
+
+void ot__remainder_u64(void *y, const void *a, const void *b, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++)
+        ((uint64_t *)y)[k] = ((const uint64_t *)a)[k] % ((const uint64_t *)b)[k];
+}
+
+// ---- entries ----
 
 // Sums of more operands than that go through y, which must hold them.
 static bool tile_fits(const ot_prep *p)
@@ -213,12 +270,11 @@ static bool tile_has_vector_code(const ot_prep *p)
 
 #define REF(types, run) OT__REF_KERNEL(types, ot__tile_prepare, run)
 
-const ot_kernel ot__tile_kernels[] = {
-    OT__SIMD_FLOATS_KERNEL(tile_has_vector_code, ot__tile_prepare, ot__tile_run_f32),
-    REF("T: f32", ot__tile_run_f32_ref),
-    REF("T: f64", ot__tile_run_f64),
-    REF("T: i32", ot__tile_run_i32),
-    REF("T: i64", ot__tile_run_i64),
-    OT__REF_KERNEL("T: i8 i16 u8 u16 u32 u64", tile_prepare_integers, tile_run_integers),
-    {0},
-};
+#define TILE_KERNELS(run_integers)                                                                 \
+    OT__SIMD_FLOATS_KERNEL(tile_has_vector_code, ot__tile_prepare, ot__tile_run_f32),              \
+        REF("T: f32", ot__tile_run_f32_ref), REF("T: f64", ot__tile_run_f64),                      \
+        REF("T: i32", ot__tile_run_i32), REF("T: i64", ot__tile_run_i64),                          \
+        OT__REF_KERNEL("T: i8 i16 u8 u16 u32 u64", tile_prepare_integers, run_integers)
+
+const ot_kernel ot__tile_kernels[] = {TILE_KERNELS(tile_run_integers), {0}};
+const ot_kernel ot__wrapping_kernels[] = {TILE_KERNELS(tile_run_wrapping), {0}};

@@ -90,8 +90,10 @@ static const ot_port biased_gradient_in[] = {{"dY", "T", 0}, {"X", "T", 0}, {"B"
 #define TEXT_EXPANDED(...) #__VA_ARGS__
 
 #define TYPES_FLOATS "T: f32 f64"
-#define TYPES_NUMBERS "T: f32 f64 i32 i64"
+#define TYPES_SIGNED "T: f32 f64 i32 i64 i8 i16"
+#define TYPES_NUMBERS "T: f32 f64 i32 i64 i8 i16 u8 u16 u32"
 #define INTEGER_TILES_FLOATS(symbol)
+#define INTEGER_TILES_SIGNED INTEGER_TILES_NUMBERS
 #define INTEGER_TILES_NUMBERS(symbol) .i32 = ot__ref_##symbol##_i32, .i64 = ot__ref_##symbol##_i64,
 #define CODE_VECTOR(symbol) .f64 = ot__ref_##symbol##_f64, .f32 = ot__simd_##symbol##_f32,
 #define CODE_CIRCLE CODE_VECTOR

@@ -59,7 +59,7 @@ static void types_of_one_variable_must_agree(void **state)
     check(HEAD "g (float[2] a, double[2] b) => (float[2] y) { y = Add(a, b) }", OT_ERR_INVALID,
           "input 1 (B) is f64, the inputs before it are f32");
     check(HEAD "g (string[2] a) => (string[2] y) { y = Neg(a) }", OT_ERR_UNSUPPORTED,
-          "input 0 (X) is string, supported: f32 i32 i64 f16 f64 bf16");
+          "input 0 (X) is string, supported: f32 i8 i16 i32 i64 f16 f64 bf16");
 }
 
 static void messages_name_the_node(void **state)
