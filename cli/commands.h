@@ -5,6 +5,6 @@
 #include "options.h"
 
 extern const command command_info, command_check, command_artifacts, command_train, command_eval,
-    command_export, command_grad, command_aggregate, command_ckpt;
+    command_export, command_grad, command_aggregate, command_ckpt, command_ops;
 
 #endif

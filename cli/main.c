@@ -11,7 +11,7 @@
 
 static const command *const commands[] = {
     &command_train,     &command_eval, &command_export,    &command_check, &command_info,
-    &command_artifacts, &command_grad, &command_aggregate, &command_ckpt,
+    &command_artifacts, &command_grad, &command_aggregate, &command_ckpt,  &command_ops,
 };
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 

@@ -2,23 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/operators.md from the operator table.
 
-usage: gen_operators_md.py PROGRAM FILE [--check]
+usage: gen_operators_md.py ONNXTRAIN FILE [--check]
 
-PROGRAM is list_operators, FILE the page; --check compares instead of writing and fails when they differ.
+ONNXTRAIN is the command, of which `ops --json` is taken, FILE the page; --check compares instead of writing and fails
+when they differ.
 """
+import json
 import subprocess
 import sys
 from collections import OrderedDict
 
 HEAD = """# Operators
 
-Made from the operator table by `./dev docs`; do not edit.
+Made from the operator table by `./dev docs`, as `onnxtrain ops` prints it; do not edit.
 
 *Opsets*: the versions known; each serves up to the next, and operators of an opset below 13 are raised to 13 first. *Gradient*:
-`yes` where training passes through, `none` where an operator is not differentiable or is itself part of training, `rewritten`
+`yes` where training passes through, the inputs that have a gradient where others have none, `none` where an operator is not differentiable or is itself part of training, `rewritten`
 where it becomes another operator before training ([file-formats.md](file-formats.md)). *Kernels*:
 the implementations, the preferred first; `ref` is portable C and always there, the others are taken where they fit the shapes and
 the processor; `composed` is written in other operators before it runs or trains, whose kernels and gradients it has. *Types* are those of the newest version; f16 and bf16 are converted on the way in and out.
+
+*Error*, *cases* and *ONNX's tests* are the operator's certificate, which `./dev certificates` measures: the worst error of a result in f32 by any kernel, against the reference in f64, over the largest element of the result; in so many
+cases of `tests/ops`, which also hold every gradient against central differences; and how many of ONNX's own tests of the node pass, older opsets included. An operator without cases is checked by unit tests.
 """
 
 DOMAINS = OrderedDict([
@@ -32,26 +37,31 @@ DOMAINS = OrderedDict([
 
 def read_table(program):
     table = OrderedDict()
-    for line in subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines():
-        domain, name, since, raised, kernels, gradient, types, internal = line.split("\t")
-        entry = table.setdefault(domain, OrderedDict()).setdefault(name, {"since": []})
-        entry["since"].append(int(since))
-        if not raised and int(since) == max(entry["since"]):
-            entry.update(kernels=kernels, gradient=gradient, types=types, internal=internal)
+    text = subprocess.run([program, "ops", "--json"], check=True, capture_output=True, text=True).stdout
+    for entry in json.loads(text):
+        table.setdefault(entry["domain"], []).append(entry)
     return table
+
+
+def cell(value):
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.1e}" if value else "0"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def page(table):
     lines = [HEAD]
     for domain, text in DOMAINS.items():
-        entries = table.get(domain, {})
+        entries = table.get(domain, [])
         lines += ["## %s (%d)\n" % (domain, len(entries)), text + "\n",
-                  "| operator | opsets | gradient | kernels | types |", "|---|---|---|---|---|"]
-        for name, entry in sorted(entries.items()):
-            mark = " (*internal*)" if entry.get("internal") else ""
-            lines.append("| %s%s | %s | %s | %s | %s |" % (
-                name, mark, ", ".join(map(str, sorted(entry["since"]))), entry.get("gradient", ""),
-                ", ".join(entry.get("kernels", "").split()), entry.get("types", "")))
+                  "| operator | opsets | gradient | kernels | types | error | cases | ONNX's tests |",
+                  "|---|---|---|---|---|---|---|---|"]
+        for entry in sorted(entries, key=lambda e: e["name"]):
+            mark = " (*internal*)" if entry["internal"] else ""
+            keys = ("opsets", "gradient", "kernels", "types", "worst_error", "cases", "node_tests")
+            lines.append("| %s%s | %s |" % (entry["name"], mark, " | ".join(cell(entry[k]) for k in keys)))
         lines.append("")
     return "\n".join(lines)
 

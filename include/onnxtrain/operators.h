@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of a user's own. They are written against onnxtrain/op.h; this is how a program gets
-// them.
+// Which operators there are, and operators of a user's own. Those are written against
+// onnxtrain/op.h; this is how a program gets them.
 #ifndef ONNXTRAIN_OPERATORS_H
 #define ONNXTRAIN_OPERATORS_H
 
@@ -29,6 +29,22 @@ extern "C" {
  * OT_ERR_INVALID: a record is wrong, which the message says, or there is such an operator already
  */
 OT_API ot_status ot_op_library_load(const char *path);
+
+/**
+ * The operators that models may have, those of libraries behind the others, as a JSON array of
+ * objects:
+ *
+ * - "name", "domain" ("ai.onnx" for ONNX's own), "opsets" (those that changed it), "types",
+ * "kernels" (the preferred first), "internal" (never in a file);
+ * - "gradient": "yes", "none", "rewritten" (becomes another operator before training), or an array
+ *   of the inputs that have one where others have none;
+ * - what the tests have measured, null for operators of libraries: "worst_error" of results in f32
+ *   against f64, over the largest element of the result, in so many "cases"; "node_tests", how many
+ *   of ONNX's own tests of the operator pass.
+ *
+ * @param out released by ot_string_free() of onnxtrain/model.h
+ */
+OT_API ot_status ot_operators_json(char **out);
 
 #ifdef __cplusplus
 }

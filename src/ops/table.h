@@ -21,4 +21,13 @@ void ot__loaded_add(ot__loaded_ops *ops);
 // All records of an operator; NULL: there is none.
 const ot_op_def *ot__op_find_records(const char *domain, const char *name);
 
+// What the tests have measured of an operator (certificates.def).
+typedef struct ot__certificate {
+    const char *domain, *name;
+    int n_cases;        // of tests/ops
+    int n_node_tests;   // of ONNX, of this node alone, that pass
+    double worst_error; // of f32 in the cases, over the largest element of the result
+} ot__certificate;
+const ot__certificate *ot__op_certificate(const ot_op_def *op); // NULL: there is none
+
 #endif

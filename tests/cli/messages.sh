@@ -67,9 +67,9 @@ $(cat wanted)"
 
 check_rows <<'END'
 # subcommands and options
-2|there is no command 'trian'; commands are train, eval, export, check, info, artifacts, grad, aggregate, ckpt; did you mean 'train'?|trian
-2|there is no command 'trian'; commands are train, eval, export, check, info, artifacts, grad, aggregate, ckpt; did you mean 'train'?|help trian
-2|there is no command 'fly'; commands are train, eval, export, check, info, artifacts, grad, aggregate, ckpt|fly
+2|there is no command 'trian'; commands are train, eval, export, check, info, artifacts, grad, aggregate, ckpt, ops; did you mean 'train'?|trian
+2|there is no command 'trian'; commands are train, eval, export, check, info, artifacts, grad, aggregate, ckpt, ops; did you mean 'train'?|help trian
+2|there is no command 'fly'; commands are train, eval, export, check, info, artifacts, grad, aggregate, ckpt, ops|fly
 2|unknown option '--versoin'; a command comes first: `onnxtrain --help` lists them|--versoin
 2|train takes MODEL, got 0 arguments; `onnxtrain train --help` tells more|train
 2|MODEL: the name is empty|info ''

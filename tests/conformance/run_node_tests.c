@@ -2,7 +2,10 @@
 // Runs ONNX's node tests from a zip file that record.py wrote, and compares the shapes we infer
 // with those of onnx.shape_inference.
 //
-//   run_node_tests TESTS.zip EXPECTED
+//   run_node_tests TESTS.zip EXPECTED [COUNTS]
+//
+// COUNTS is written: how many tests of one node pass, operator by operator. Without it, they are
+// compared with src/ops/certificates.def, which must not have fewer.
 //
 // EXPECTED lists what may fail, and must: "operators NAME ..." that the table does not have,
 // "test GLOB REASON" and "shape GLOB REASON". Every other failure, and every listed one that does
@@ -17,6 +20,7 @@
 #include <zip.h>
 
 #include "onnxtrain/runner.h"
+#include "ops/table.h"
 #include "passes/passes.h"
 
 enum { MAX_PORTS = 64, MESSAGE_SIZE = 512 };
@@ -35,6 +39,7 @@ typedef struct runner {
     expectation *expected;
     char *text; // of EXPECTED; patterns point into it
     int n_right, n_listed, n_wrong;
+    int *n_passed; // per operator of the table: tests of that node alone
 } runner;
 
 // ---- what may fail ----
@@ -268,8 +273,8 @@ static bool check_values(runner *r, const char *name, const ot_model *model, tol
 {
     char message[MESSAGE_SIZE];
     ot_model *data;
-    bool good = load(r, name, ".data.onnx", &data) == OT_OK &&
-                ot__model_align_constants(data) == OT_OK;
+    bool good =
+        load(r, name, ".data.onnx", &data) == OT_OK && ot__model_align_constants(data) == OT_OK;
 
     if (!good)
         snprintf(message, sizeof message, "%s", ot_error_message());
@@ -362,6 +367,15 @@ static void check_listed_operators(runner *r, const ot_model *model)
             settle(r, CHECK_OPERATORS, model->graph->nodes[i]->op_type, NULL);
 }
 
+static void count_passed(runner *r, const ot_model *model)
+{
+    const ot_node *node = model->graph->n_nodes == 1 ? model->graph->nodes[0] : NULL;
+
+    for (int i = 0; node && i < ot__op_count(); i++)
+        if (ot__op_records(i) == ot__op_find_records(node->domain, node->op_type))
+            r->n_passed[i]++;
+}
+
 static void run_test(runner *r, const char *name)
 {
     size_t size;
@@ -378,8 +392,10 @@ static void run_test(runner *r, const char *name)
         settle(r, CHECK_OPERATORS, unknown, name);
     else {
         check_listed_operators(r, model);
-        if (check_values(r, name, model, within))
+        if (check_values(r, name, model, within)) {
+            count_passed(r, model);
             check_shapes(r, name);
+        }
     }
     ot_model_destroy(model);
     free(text);
@@ -403,12 +419,57 @@ static void run_all(runner *r)
     }
 }
 
+// ---- what certificates say ----
+
+static bool write_counts(const runner *r, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    char text[160];
+
+    for (int i = 0; file && i < ot__op_count(); i++) {
+        const ot_op_def *op = ot__op_records(i);
+        const ot_node node = {.domain = op->domain ? op->domain : "", .op_type = op->name};
+
+        fprintf(file, "%s %d\n", ot__op_type_text(&node, text, sizeof text), r->n_passed[i]);
+    }
+    return file && fclose(file) == 0;
+}
+
+static void check_counts(runner *r)
+{
+    char message[MESSAGE_SIZE];
+
+    for (int i = 0; i < ot__op_count(); i++) {
+        const ot__certificate *c = ot__op_certificate(ot__op_records(i));
+
+        if (r->n_passed[i] <= (c ? c->n_node_tests : 0))
+            continue;
+        snprintf(message, sizeof message,
+                 "%d tests pass, its certificate says %d; `./dev certificates` measures it anew",
+                 r->n_passed[i], c ? c->n_node_tests : 0);
+        settle(r, CHECK_OPERATORS, ot__op_records(i)->name, message);
+    }
+}
+
+static void run(runner *r, const char *counts)
+{
+    r->n_passed = calloc((size_t)ot__op_count(), sizeof *r->n_passed);
+    if (r->n_passed)
+        run_all(r);
+    if (r->n_passed && !counts)
+        check_counts(r);
+    if (!r->n_passed || (counts && !write_counts(r, counts))) {
+        fprintf(stderr, "%s cannot be written\n", counts ? counts : "memory");
+        r->n_wrong++;
+    }
+}
+
 int main(int argc, char **argv)
 {
     runner r = {0};
 
-    if (argc != 3) {
-        fprintf(stderr, "usage: run_node_tests TESTS.zip EXPECTED\n");
+    if (argc != 3 && argc != 4) {
+        fprintf(stderr, "usage: run_node_tests TESTS.zip EXPECTED [COUNTS]\n");
         return 2;
     }
     r.zip = zip_open(argv[1], ZIP_RDONLY, NULL);
@@ -416,7 +477,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s or %s cannot be read\n", argv[1], argv[2]);
         r.n_wrong = 1;
     } else {
-        run_all(&r);
+        run(&r, argc == 4 ? argv[3] : NULL);
         printf("%d right, %d listed, %d wrong\n", r.n_right, r.n_listed, r.n_wrong);
     }
     while (r.expected) {
@@ -425,6 +486,7 @@ int main(int argc, char **argv)
         r.expected = e->next;
         free(e);
     }
+    free(r.n_passed);
     free(r.text);
     if (r.zip)
         zip_discard(r.zip);

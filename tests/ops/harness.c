@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// op_tests [--plain|--narrow|--perf] [NAME ...]: run the cases of all operators, or of those named;
-// non-zero when one fails. With --plain as they are, with --narrow in f16 and bf16, without either
-// both. With --perf time the kernels instead, preparing included.
+// op_tests [--plain|--narrow|--perf|--certify] [NAME ...]: run the cases of all operators, or of
+// those named; non-zero when one fails. With --plain as they are, with --narrow in f16 and bf16,
+// without either both. With --perf time the kernels instead, preparing included. With --certify as
+// with --plain, and print what tools/gen_certificates.py makes src/ops/certificates.def of, against
+// which the other runs compare the numbers of cases.
 #include "harness_internal.h"
 
 #include <string.h>
 
 static ot_op_test *all_tests;
-static const ot_op_test *present_test;
+static ot_op_test *present_test;
 static const ot_op_case *present_case;
 static int n_failures;
 
@@ -17,7 +19,7 @@ void ot_op_test_register(ot_op_test *test)
     all_tests = test;
 }
 
-void check_begin(const ot_op_test *test, const ot_op_case *c)
+void check_begin(ot_op_test *test, const ot_op_case *c)
 {
     present_test = test;
     present_case = c;
@@ -35,6 +37,12 @@ void fail(const char *format, ...)
     va_end(args);
     edges_print();
     fputc('\n', stderr);
+}
+
+void note_error(double error)
+{
+    if (present_test != NULL && error > present_test->worst_error)
+        present_test->worst_error = error;
 }
 
 int failures(void)
@@ -141,7 +149,7 @@ static bool is_end(const ot_op_case *c)
     return c->name == NULL && c->in[0] == NULL && c->out[0] == NULL;
 }
 
-static int run_test(const ot_op_test *test)
+static int run_test(ot_op_test *test)
 {
     int n = 0;
 
@@ -167,22 +175,53 @@ static bool is_named(const ot_op_test *test, char **names, int n)
     return n == 0;
 }
 
+int count_cases(const ot_op_test *tests, const char *op)
+{
+    int n = 0;
+
+    for (const ot_op_test *t = tests; t != NULL; t = t->next)
+        if (strcmp(t->op, op) == 0)
+            for (const ot_op_case *c = t->cases; !is_end(c); c++)
+                n++;
+    return n;
+}
+
+static void print_certificates(void)
+{
+    for (const ot_op_test *t = all_tests; t != NULL; t = t->next) {
+        const ot_op_test *same = all_tests;
+        double worst = 0.0;
+
+        while (strcmp(same->op, t->op) != 0)
+            same = same->next;
+        if (same != t)
+            continue; // is in the sum of an earlier table
+        for (; same != NULL; same = same->next)
+            if (strcmp(same->op, t->op) == 0)
+                worst = OT_MAX(worst, same->worst_error);
+        printf("certificate %s %d %.1e\n", t->op, count_cases(all_tests, t->op), worst);
+    }
+    printf("processor %s\n", isa_name(present_isa()));
+}
+
 int main(int argc, char **argv)
 {
     int n_tests = 0, n_cases = 0;
+    bool is_certified = false;
 
     argv++;
     argc--;
     if (argc > 0 && strncmp(argv[0], "--", 2) == 0) {
         is_timed = strcmp(argv[0], "--perf") == 0;
         is_narrow_run = strcmp(argv[0], "--narrow") == 0;
-        is_plain_run = strcmp(argv[0], "--plain") == 0;
+        is_certified = strcmp(argv[0], "--certify") == 0;
+        is_plain_run = is_certified || strcmp(argv[0], "--plain") == 0;
         if (!is_timed && !is_narrow_run && !is_plain_run)
-            fail("unknown option '%s' (known: --plain, --narrow, --perf)", argv[0]);
+            fail("unknown option '%s' (known: --plain, --narrow, --perf, --certify)", argv[0]);
         argv++;
         argc--;
     }
-    for (const ot_op_test *t = all_tests; t != NULL; t = t->next)
+    for (ot_op_test *t = all_tests; t != NULL; t = t->next)
         if (is_named(t, argv, argc)) {
             n_cases += run_test(t);
             n_tests++;
@@ -190,8 +229,12 @@ int main(int argc, char **argv)
     check_begin(NULL, NULL);
     if (argc == 0 && !is_timed)
         check_table(all_tests, is_plain_run, is_narrow_run);
+    if (argc == 0 && !is_timed && !is_certified)
+        check_certificates(all_tests);
     if (n_tests == 0)
         fail("no operator of that name has cases");
+    if (is_certified)
+        print_certificates();
     printf("%d cases in %d tables, %d failures\n", n_cases, n_tests, n_failures);
     return n_failures == 0 ? 0 : 1;
 }

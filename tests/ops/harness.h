@@ -51,13 +51,14 @@ typedef struct ot_op_test {
     int opset;
     const ot_op_case *cases; // ended by a case without inputs, outputs and name
     struct ot_op_test *next;
+    double worst_error; // of all results in f32 so far
 } ot_op_test;
 
 void ot_op_test_register(ot_op_test *test);
 
 // Adds a table of cases to the program; one that several operators share, under a name for each.
 #define OT_OP_TEST_SHARED(op_name, op_opset, op_cases, symbol)                                     \
-    static ot_op_test test_of_##symbol = {op_name, op_opset, op_cases, NULL};                      \
+    static ot_op_test test_of_##symbol = {.op = op_name, .opset = op_opset, .cases = op_cases};    \
     __attribute__((constructor)) static void register_##symbol(void)                               \
     {                                                                                              \
         ot_op_test_register(&test_of_##symbol);                                                    \

@@ -46,6 +46,20 @@ static double largest(const double *values, int64_t count)
     return found;
 }
 
+double relative_error(const ot_tensor *a, const ot_tensor *b)
+{
+    const int64_t count = ot_tensor_count(b);
+    double *av = values_of(a), *bv = values_of(b), worst = 0.0;
+    const double scale = largest(bv, count);
+
+    for (int64_t k = 0; k < count && ot_tensor_count(a) == count; k++)
+        if (isfinite(av[k]) && isfinite(bv[k]))
+            worst = OT_MAX(worst, fabs(av[k] - bv[k]));
+    free(av);
+    free(bv);
+    return scale > 0.0 ? worst / scale : worst;
+}
+
 static bool numbers_agree(double a, double b, double allowed)
 {
     if (isnan(a) || isnan(b))

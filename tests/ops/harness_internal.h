@@ -45,9 +45,11 @@ ot_status one_node_make(const ot_op_test *test, const ot_op_case *c, const input
 void one_node_deinit(one_node *one);
 
 // Reporting; a failed check makes the program fail.
-void check_begin(const ot_op_test *test, const ot_op_case *c);
+void check_begin(ot_op_test *test, const ot_op_case *c);
 void fail(const char *format, ...) OT_PRINTF(1, 2);
 int failures(void);
+void note_error(double error);                            // relative, of a result in f32
+int count_cases(const ot_op_test *tests, const char *op); // of all tables of an operator
 
 // ---- running a kernel (harness_run.c) ----
 
@@ -97,6 +99,8 @@ void preparation_make(preparation *q, const call *c);
 // largest |b|.
 // Elements of any numeric type; the caller frees them.
 double *values_of(const ot_tensor *t);
+// The largest difference, over the largest finite |b|. Of what is not finite in one, nothing.
+double relative_error(const ot_tensor *a, const ot_tensor *b);
 bool tensors_agree(const ot_tensor *a, const ot_tensor *b, ot_dtype precision, double tolerance,
                    const char *what);
 
@@ -224,5 +228,7 @@ ot_status run_graph(ot_graph *graph, const inputs *in, ot_tensor *const *more,
 void check_narrow_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *in);
 bool was_shown_narrow(const ot_op_def *op); // its gradient, in each type
 void check_table(ot_op_test *tests, bool is_plain_run, bool is_narrow_run);
+// Whether src/ops/certificates.def has every operator, with as many cases as there are.
+void check_certificates(const ot_op_test *tests);
 
 #endif

@@ -135,6 +135,8 @@ void check_against(const ot_op_case *c, const buffers *found, const oracle *expe
         char text[200];
 
         snprintf(text, sizeof(text), "%s against the reference, result %d", what, i);
+        if (found->tensor[i]->dtype == OT_F32)
+            note_error(relative_error(found->tensor[i], expected->results.tensor[i]));
         if ((ot__dtype_is_narrow(found->tensor[i]->dtype) && expected->spread[i] != NULL) ||
             tensors_agree(found->tensor[i], expected->results.tensor[i], found->tensor[i]->dtype,
                           c->tolerance, text))
