@@ -12,11 +12,13 @@
 #include "commands.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
+#include "op_libraries.h"
 #include "report.h"
 
 typedef struct ckpt_values {
     int64_t ranks, memory_max;
     const char *artifacts;
+    text_list op_libraries;
     bool replace;
 } ckpt_values;
 
@@ -31,6 +33,7 @@ static const option_spec ckpt_table[] = {
     {"replace", OPTION_FLAG, AT(replace), NULL, "a checkpoint that is there is replaced", NULL,
      NULL, 0},
     {.help = "Running"},
+    OP_LIBRARY_OPTION(AT(op_libraries)),
     MEMORY_MAX_OPTION(AT(memory_max)),
     {0},
 };
@@ -268,6 +271,8 @@ static int ckpt_check(const void *values, const char *const *arguments)
     if ((v->artifacts != NULL) != (action == CONVERT))
         return report_usage(action == CONVERT ? "--artifacts is missing"
                                               : "--artifacts is for convert");
+    if (v->op_libraries.count > 0 && action != CONVERT)
+        return report_usage("--op-library is for convert");
     return EXIT_SUCCESS;
 }
 
@@ -300,7 +305,10 @@ static int ckpt_run(const void *values, const char *const *arguments)
 {
     const ckpt_values *v = values;
     const int action = action_of(arguments[0]);
+    const int code = load_op_libraries(&v->op_libraries);
 
+    if (code != EXIT_SUCCESS)
+        return code;
     set_memory_max(v->memory_max);
     if (action == LS)
         return list_checkpoints(arguments[1]);

@@ -20,7 +20,10 @@ python3 -c 'import json; loss = json.load(open("metrics"))["loss"]; assert loss 
 "$command" info trained.onnx --op-library operators.so --batch-size 2 >info
 grep -q Squareplus info
 "$command" artifacts "$here/model.onnxtxt" --op-library operators.so --loss mse --out artifacts
-"$command" train artifacts --op-library operators.so --data "$examples/c/line.csv" --max-steps 2 --quiet --out more.onnx
+"$command" train artifacts --op-library operators.so --data "$examples/c/line.csv" --max-steps 2 --quiet --out more.onnx \
+    --checkpoint-dir more
+"$command" ckpt convert more/checkpoint converted --artifacts artifacts --op-library operators.so
+"$command" ckpt ls . | grep -q converted
 "$command" export run --op-library operators.so --out exported.onnx
 "$command" grad trained.onnx --op-library operators.so --of y --wrt x --ones --out gradient.onnx >gradient
 grep -q 'example.SquareplusGrad' gradient
