@@ -64,7 +64,7 @@ static const ot_attr_spec consumed_attrs[] = {
     {0},
 };
 
-static const ot_port prelu_in[] = {{"X", "T", 0}, {"slope", "T", OT_PORT_SCALE}, {0}};
+static const ot_port prelu_in[] = {{"X", "T", 0}, {"slope", "T", OT_PORT_WEIGHT}, {0}};
 
 #define PORTS_NEW ot__binary_in
 #define PORTS_PRELU prelu_in
