@@ -14,6 +14,7 @@ static const ot_op_case add_integer_cases[] = {
      .out = {"u64[2]{0,10}"}},
     {.name = "several threads", .in = {"i8[70,1000]", "i8[1000]"}, .out = {"i8[70,1000]"}},
     {.name = "empty", .in = {"u16[0,3]", "u16[3]"}, .out = {"u16[0,3]"}},
+    {.name = "images", .in = {"u8[2,16,3,3]", "u8[2,16,3,3]"}, .out = {"u8[2,16,3,3]"}},
     {0},
 };
 OT_OP_TEST("Add", 14, add_integer_cases)
@@ -57,6 +58,12 @@ static const ot_op_case div_integer_cases[] = {
     {.name = "by zero, u16", .in = {"u16[2]{1,2}", "u16[2]{1,0}"}, .error = OT_ERR_INVALID},
     {.name = "by zero, u32", .in = {"u32[2]{1,2}", "u32[2]{1,0}"}, .error = OT_ERR_INVALID},
     {.name = "by zero, u64", .in = {"u64[2]{1,2}", "u64[2]{1,0}"}, .error = OT_ERR_INVALID},
+    {.name = "images, i8",
+     .in = {"i8[2,16,3,3] in 0..5", "i8[2,16,3,3] in 1..5"},
+     .out = {"i8[2,16,3,3]"}},
+    {.name = "images, u64",
+     .in = {"u64[2,16,3,3] in 0..5", "u64[2,16,3,3] in 1..5"},
+     .out = {"u64[2,16,3,3]"}},
     {0},
 };
 OT_OP_TEST("Div", 14, div_integer_cases)
@@ -80,6 +87,12 @@ static const ot_op_case mod_integer_cases[] = {
      .attrs = "fmod = 1",
      .out = {"u64[1]{8}"}},
     {.name = "by zero", .in = {"u8[2]{1,2}", "u8[2]{1,0}"}, .error = OT_ERR_INVALID},
+    {.name = "images, i8",
+     .in = {"i8[2,16,3,3] in 0..5", "i8[2,16,3,3] in 1..5"},
+     .out = {"i8[2,16,3,3]"}},
+    {.name = "images, u64",
+     .in = {"u64[2,16,3,3] in 0..5", "u64[2,16,3,3] in 1..5"},
+     .out = {"u64[2,16,3,3]"}},
     {0},
 };
 OT_OP_TEST("Mod", 13, mod_integer_cases)
@@ -106,6 +119,9 @@ static const ot_op_case abs_integer_cases[] = {
     {.name = "i8", .in = {"i8[3]{-128,-3,4}"}, .out = {"i8[3]{-128,3,4}"}},
     {.name = "i16", .in = {"i16[2]{-3,4}"}, .out = {"i16[2]{3,4}"}},
     {.name = "u8", .in = {"u8[2]{255,4}"}, .out = {"u8[2]{255,4}"}},
+    {.name = "images, i32", .in = {"i32[2,16,3,3]"}, .out = {"i32[2,16,3,3]"}},
+    {.name = "images, i64", .in = {"i64[2,16,3,3]"}, .out = {"i64[2,16,3,3]"}},
+    {.name = "images, i8", .in = {"i8[2,16,3,3]"}, .out = {"i8[2,16,3,3]"}},
     {0},
 };
 OT_OP_TEST("Abs", 13, abs_integer_cases)
