@@ -27,6 +27,8 @@ static const ot_op_case add_cases[] = {
     {.name = "edges of vectors", .in = {"f32[N]", "f32[N]"}, .edges = "N vector"},
     {.name = "images, i32", .in = {"i32[2,16,3,3]", "i32[2,16,3,3]"}, .out = {"i32[2,16,3,3]"}},
     {.name = "images, i64", .in = {"i64[2,16,3,3]", "i64[2,16,3,3]"}, .out = {"i64[2,16,3,3]"}},
+    {.name = "images, f32", .in = {"f32[2,16,3,3]", "f32[2,16,3,3]"}, .out = {"f32[2,16,3,3]"}},
+    {.name = "images, f64", .in = {"f64[2,16,3,3]", "f64[2,16,3,3]"}, .out = {"f64[2,16,3,3]"}},
     {0},
 };
 OT_OP_TEST("Add", 13, add_cases)
