@@ -22,7 +22,8 @@ static n_bits n_bits_of(const ot_node *node)
                 .bits = ot_attr_int(node, "bits"),
                 .block = ot_attr_int(node, "block_size")};
 
-    m.blocks = m.block > 0 && m.k >= 0 && m.k <= EXTENT_MAX ? (m.k + m.block - 1) / m.block : 0;
+    if (m.block > 0 && m.block <= EXTENT_MAX && m.k >= 0 && m.k <= EXTENT_MAX)
+        m.blocks = (m.k + m.block - 1) / m.block;
     return m;
 }
 
