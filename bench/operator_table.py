@@ -280,6 +280,8 @@ PRODUCTS = [
         "F.scaled_dot_product_attention(Q, K, V)"),
     Row("Attention, causal", "Q f32[8,8,128,64]; K f32[8,8,128,64]; V f32[8,8,128,64]", "Y = Attention <is_causal = 1> (Q, K, V)",
         "F.scaled_dot_product_attention(Q, K, V, is_causal=True)"),
+    Row("FusedGemm", "X f32[1024,768]; W f32[768,768]; B f32[768]",
+        'Y = com.microsoft.FusedGemm <activation = "Relu", transB = 1> (X, W, B)', "F.relu(F.linear(X, W, B))"),
     Row("MultiHeadAttention", "Q f32[8,128,512]; K f32[8,128,512]; V f32[8,128,512]",
         "Y = com.microsoft.MultiHeadAttention <num_heads = 8> (Q, K, V)",
         "(lambda q, k, v: F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(8, 128, 512))"

@@ -175,6 +175,25 @@ def fused_conv():
     ]
 
 
+def fused_gemm():
+    def one(name, a=(2, 3), b=(3, 4), c=(4,), **attrs):
+        d = Draw(name)
+        return case(name, "FusedGemm", [d(*a), d(*b)] + ([d(*c)] if c else []), **attrs)
+
+    return [
+        one("Relu", activation="Relu"),
+        one("Sigmoid", activation="Sigmoid", transB=1, b=(4, 3), alpha=0.5, beta=2.0),
+        one("Tanh", activation="Tanh", transA=1, a=(3, 2), c=None),
+        one("Softplus", activation="Softplus", c=(2, 1)),
+        one("Softsign", activation="Softsign"),
+        one("LeakyRelu", activation="LeakyRelu", activation_alpha=0.25),
+        one("Elu", activation="Elu", activation_alpha=0.5),
+        one("ThresholdedRelu", activation="ThresholdedRelu", activation_alpha=0.75),
+        one("HardSigmoid", activation="HardSigmoid", activation_alpha=0.125, activation_beta=0.25),
+        one("Selu", activation="Selu", activation_alpha=1.5, activation_gamma=1.25),
+    ]
+
+
 def rotary_embedding():
     def one(name, x, positions, cache=(6, 2), **attrs):
         d = Draw(name)
@@ -536,7 +555,7 @@ def one_hot_encoder():
     ]
 
 
-OPERATORS = [skip_layer_normalization, skip_simplified_layer_normalization, embed_layer_normalization, fused_conv, rotary_embedding,
+OPERATORS = [skip_layer_normalization, skip_simplified_layer_normalization, embed_layer_normalization, fused_conv, fused_gemm, rotary_embedding,
              multi_head_attention, attention, group_query_attention, mat_mul_n_bits, dynamic_quantize_linear, mat_mul_integer, q_linear_mat_mul,
              conv_integer, q_linear_conv, scaler, normalizer, imputer, array_feature_extractor, feature_vectorizer, linear_regressor,
              linear_classifier, binarizer, one_hot_encoder]
