@@ -34,7 +34,7 @@ static bool read_resize_words(ot_infer *c, const ot_node *node, ot__resize *r)
     r->line.place = (ot__resize_place)place;
     r->line.rounding =
         ot_attr_given(node, OT__RESIZE_OLD) ? OT__ROUND_BY_SCALE : (ot__resize_rounding)rounding;
-    r->aspect = aspect;
+    r->aspect = (ot__resize_aspect)aspect;
     return true;
 }
 

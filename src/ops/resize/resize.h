@@ -11,11 +11,17 @@ enum { OT__RESIZE_X, OT__RESIZE_ROI, OT__RESIZE_SCALES, OT__RESIZE_SIZES }; // i
 // attribute that is left to tools.
 #define OT__RESIZE_OLD "__before_11"
 
+typedef enum ot__resize_aspect {
+    OT__ASPECT_STRETCH,
+    OT__ASPECT_NOT_LARGER,
+    OT__ASPECT_NOT_SMALLER,
+} ot__resize_aspect;
+
 // The attributes, and which axes the inputs are about: position[k] of the lists is axis k's, or -1.
 typedef struct ot__resize {
     ot__resize_line line; // without what axes have of their own
     int n_listed, position[OT_MAX_NDIM];
-    enum { OT__ASPECT_STRETCH, OT__ASPECT_NOT_LARGER, OT__ASPECT_NOT_SMALLER } aspect;
+    ot__resize_aspect aspect;
     double fill;
 } ot__resize;
 
