@@ -55,6 +55,27 @@ static inline ot_tensor *array(const char *folder, const char *file)
     return copy;
 }
 
+static inline void assert_trained(const char *file, const ot_checkpoint *checkpoint, int n_tensors,
+                                  int n_elements)
+{
+    int tensors = 0, elements = 0;
+
+    for (int i = 0; i < ot_checkpoint_parameter_count(checkpoint); i++) {
+        const char *name = ot_checkpoint_parameter_name(checkpoint, i);
+        ot_tensor *parameter;
+
+        if (!ot_checkpoint_parameter_trainable(checkpoint, name))
+            continue;
+        assert_int_equal(ot_checkpoint_get_parameter(checkpoint, name, &parameter), OT_OK);
+        tensors++;
+        elements += (int)ot_tensor_count(parameter);
+        ot_tensor_destroy(parameter);
+    }
+    if (tensors != n_tensors || elements != n_elements)
+        fail_msg("%s: %d elements in %d tensors train, PyTorch's are %d in %d", file, elements,
+                 tensors, n_elements, n_tensors);
+}
+
 static inline double train_step(ot_session *session, const ot_tensor *const *batch, int n_batch)
 {
     ot_tensor *loss = NULL;

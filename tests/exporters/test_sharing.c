@@ -48,26 +48,6 @@ static ot_artifacts *artifacts_of(const one_case *c)
     return artifacts;
 }
 
-static void assert_same_parameters(const one_case *c, const ot_checkpoint *checkpoint)
-{
-    int n_tensors = 0, n_elements = 0;
-
-    for (int i = 0; i < ot_checkpoint_parameter_count(checkpoint); i++) {
-        const char *name = ot_checkpoint_parameter_name(checkpoint, i);
-        ot_tensor *parameter;
-
-        if (!ot_checkpoint_parameter_trainable(checkpoint, name))
-            continue;
-        assert_int_equal(ot_checkpoint_get_parameter(checkpoint, name, &parameter), OT_OK);
-        n_tensors++;
-        n_elements += (int)ot_tensor_count(parameter);
-        ot_tensor_destroy(parameter);
-    }
-    if (n_tensors != c->n_tensors || n_elements != c->n_elements)
-        fail_msg("%s: %d elements in %d tensors train, PyTorch's are %d in %d", c->file, n_elements,
-                 n_tensors, c->n_elements, c->n_tensors);
-}
-
 static ot_tensor *data_of(const char *name)
 {
     char file[NAME_LENGTH + 8];
@@ -85,7 +65,7 @@ static void check_case(const one_case *c)
     ot_tensor *x = data_of(c->inputs), *labels = data_of(c->labels);
     double tolerance[STEPS], widest = 0;
 
-    assert_same_parameters(c, ot_artifacts_checkpoint(artifacts));
+    assert_trained(c->file, ot_artifacts_checkpoint(artifacts), c->n_tensors, c->n_elements);
     for (int i = 0; i < STEPS; i++) {
         widest = fmax(widest, fmax(c->distances[i], epsilon * c->losses[i]));
         tolerance[i] = enough * widest;

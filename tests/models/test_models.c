@@ -50,26 +50,6 @@ static ot_artifacts *artifacts_of(const one_case *c)
     return artifacts;
 }
 
-static void assert_all_train(const one_case *c, const ot_checkpoint *checkpoint)
-{
-    int n_tensors = 0, n_elements = 0;
-
-    for (int i = 0; i < ot_checkpoint_parameter_count(checkpoint); i++) {
-        const char *name = ot_checkpoint_parameter_name(checkpoint, i);
-        ot_tensor *parameter;
-
-        if (!ot_checkpoint_parameter_trainable(checkpoint, name))
-            continue;
-        assert_int_equal(ot_checkpoint_get_parameter(checkpoint, name, &parameter), OT_OK);
-        n_tensors++;
-        n_elements += (int)ot_tensor_count(parameter);
-        ot_tensor_destroy(parameter);
-    }
-    if (n_tensors != c->n_tensors || n_elements != c->n_elements)
-        fail_msg("%s: %d elements in %d tensors train, PyTorch's are %d in %d", c->model,
-                 n_elements, n_tensors, c->n_elements, c->n_tensors);
-}
-
 static ot_tensor *array_of(const one_case *c, const char *what)
 {
     char file[2 * NAME_LENGTH];
@@ -90,7 +70,7 @@ static void check_case(const one_case *c)
     for (int i = 0; i < c->n_inputs; i++)
         batch[i] = array_of(c, i == 0 ? "x0" : "x1");
     batch[c->n_inputs] = array_of(c, "labels");
-    assert_all_train(c, ot_artifacts_checkpoint(artifacts));
+    assert_trained(c->model, ot_artifacts_checkpoint(artifacts), c->n_tensors, c->n_elements);
     for (int i = 0; i < STEPS; i++) {
         widest = fmax(widest, fmax(c->distances[i], epsilon * c->losses[i]));
         tolerance[i] = enough * widest;
