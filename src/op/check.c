@@ -51,6 +51,12 @@ bool ot__op_writes_state(const ot_node *node)
     return false;
 }
 
+bool ot__op_is_deterministic(const ot_node *node)
+{
+    return (node->op->flags & (OT_OP_RANDOM | OT_OP_INTERNAL)) == 0 && !ot__op_writes_state(node) &&
+           !ot__next_subgraph(&(ot__subgraphs){.node = node});
+}
+
 const ot_op_def *ot__node_record(const ot_node *node)
 {
     if (node->op)

@@ -2,10 +2,9 @@
 // Shape inference of one node: the context its record's `infer` sees, and what becomes of its
 // results.
 #include "op/check.h"
+#include "op/constant.h"
 
 #include <string.h>
-
-enum { MAX_EVALUATED_INPUTS = 8, MAX_EVALUATED = 32 }; // nodes, for one question of a rule
 
 struct ot_infer {
     ot_node *node;
@@ -104,85 +103,16 @@ const ot_shape *ot_infer_shape(const ot_infer *c, int input)
     return x == NULL || !x->has_shape ? &scalar : &x->shape;
 }
 
-// What a Constant node holds, as far as rules need it: tensors and lists of numbers.
-static const ot_tensor *tensor_of_node(const ot_infer *c, const ot_node *node)
-{
-    const ot_attr *value = ot__node_attr(node, "value");
-    const ot_attr *ints = ot__node_attr(node, "value_ints");
-    const ot_attr *floats = ot__node_attr(node, "value_floats");
-
-    if (value != NULL)
-        return value->t;
-    if (ints != NULL && ints->kind == OT_ATTR_INTS)
-        return ot__model_tensor_over(c->model, OT_I64, &OT_SHAPE(ints->n), ints->ints,
-                                     (size_t)ints->n * sizeof(*ints->ints));
-    return floats == NULL || floats->kind != OT_ATTR_FLOATS
-               ? NULL
-               : ot__model_tensor_over(c->model, OT_F32, &OT_SHAPE(floats->n), floats->floats,
-                                       (size_t)floats->n * sizeof(*floats->floats));
-}
-
-static bool is_of_few_constants(const ot_node *node)
-{
-    return node->op != NULL && node->n_inputs > 0 && node->n_inputs <= MAX_EVALUATED_INPUTS &&
-           node->n_outputs == 1 && (node->op->flags & (OT_OP_RANDOM | OT_OP_INTERNAL)) == 0 &&
-           !ot__op_writes_state(node) && !ot__next_subgraph(&(ot__subgraphs){.node = node});
-}
-
-static bool has_few_elements(const ot_value *x)
-{
-    int64_t count;
-
-    return x->kind == OT_VALUE_TENSOR && x->has_shape && ot__shape_is_static(&x->shape) &&
-           ot__shape_count(&x->shape, &count) && count <= OT_MAX_KNOWN;
-}
-
-static const ot_tensor *constant_of(const ot_infer *c, const ot_value *x, int *left);
-
-// Exporters put scales and sizes together of constants, which only a rule that asks for them needs
-// before nodes are folded.
-static const ot_tensor *evaluate_constants(const ot_infer *c, const ot_node *node, int *left)
-{
-    const ot_tensor *in[MAX_EVALUATED_INPUTS] = {0};
-    ot_tensor *out = NULL;
-    ot_status st;
-
-    if (*left == 0 || !is_of_few_constants(node) || !has_few_elements(node->outputs[0]))
-        return NULL;
-    --*left;
-    for (int i = 0; i < node->n_inputs; i++) {
-        const ot_value *x = node->inputs[i];
-
-        if (x == NULL)
-            continue;
-        in[i] = x->is_input || !has_few_elements(x) ? NULL : constant_of(c, x, left);
-        if (in[i] == NULL)
-            return NULL;
-    }
-    st = ot__op_eval(node, in, node->n_inputs, &out, 1);
-    if (st == OT_OK)
-        st = ot__model_hold_tensor(c->model, out);
-    // Whoever asks does not change what is inferred, but for memory that has run out.
-    (void)ot__infer_made((ot_infer *)c, st != OT_ERR_NO_MEMORY);
-    return st == OT_OK ? out : NULL;
-}
-
-static const ot_tensor *constant_of(const ot_infer *c, const ot_value *x, int *left)
-{
-    if (x->constant != NULL || x->producer == NULL)
-        return x->constant;
-    return strcmp(x->producer->op_type, "Constant") == 0 && x->producer->domain[0] == '\0'
-               ? tensor_of_node(c, x->producer)
-               : evaluate_constants(c, x->producer, left);
-}
-
 const ot_tensor *ot_infer_constant(const ot_infer *c, int input)
 {
     const ot_value *x = input_of(c, input);
+    const ot_tensor *constant;
 
-    int left = MAX_EVALUATED;
-
-    return x == NULL ? NULL : constant_of(c, x, &left);
+    if (x == NULL)
+        return NULL;
+    // Whoever asks does not change what is inferred, but for memory that has run out.
+    (void)ot__infer_made((ot_infer *)c, ot__op_known_constant(c->model, x, &constant) == OT_OK);
+    return constant;
 }
 
 const int64_t *ot_infer_values(const ot_infer *c, int input, int *n)

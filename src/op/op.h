@@ -91,7 +91,9 @@ const ot_port *ot__op_output_port(const ot_op_def *op, int i);
 ot_status ot__attr_check_bounds(const ot_attr_spec *spec, double value);
 // What a node's tile takes, at most OT_TILE_MAX_ATTRS; gives their number.
 int ot__op_tile_attrs(const ot_node *node, float *attrs);
-bool ot__op_writes_state(const ot_node *node);      // has a STATE port that is given
+bool ot__op_writes_state(const ot_node *node); // has a STATE port that is given
+// The same inputs give the same outputs, and nothing else changes.
+bool ot__op_is_deterministic(const ot_node *node);
 bool ot__op_is_differentiable(const ot_op_def *op); // has a gradient rule
 // Has no kernels: its nodes are written in other operators (ot_op_def.train) before they run, train
 // or are evaluated.

@@ -7,12 +7,6 @@ static const size_t default_max_bytes = (size_t)64 << 20;
 
 // ---- what may be folded ----
 
-static bool is_deterministic(const ot_node *node)
-{
-    return (node->op->flags & (OT_OP_RANDOM | OT_OP_INTERNAL)) == 0 && !ot__op_writes_state(node) &&
-           !ot__next_subgraph(&(ot__subgraphs){.node = node});
-}
-
 // Outputs of the graph keep their node, so that every output of a file is computed by one.
 static bool outputs_may_fold(const ot_node *node, size_t max_bytes)
 {
@@ -140,7 +134,7 @@ static ot_status fold_node(ot_model *model, const ot_node *node, size_t max_byte
     ot_tensor *constant = ot__match_constant(node);
 
     *folded = false;
-    if (!is_deterministic(node) || !outputs_may_fold(node, max_bytes))
+    if (!ot__op_is_deterministic(node) || !outputs_may_fold(node, max_bytes))
         return OT_OK;
     // The tensor of a Constant is shared, not copied.
     if (constant) {
