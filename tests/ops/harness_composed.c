@@ -139,6 +139,8 @@ ot_status host_compose(host *h, int n_inputs)
             input[n++] = i;
         }
     OT_TRY(write_composed(h));
+    if (n == 0)
+        return OT_OK;
     target = emit_target(h);
     OT_TRY(ot__made(target));
     OT_TRY(ot__autodiff_paths(graph, target, from, n, status, blocker));

@@ -168,7 +168,7 @@ void check_gradients(const ot_op_test *test, const ot_op_case *c, const inputs *
                      extent_kind extents);
 // ---- gradients (harness_grad.c) ----
 
-enum { ALL = -1 };
+enum { ALL = -1, NONE = -2 };
 
 // What a gradient rule sees of the graph around it.
 typedef struct host {
