@@ -2,17 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # A training that is killed in the middle and goes on with another number of processes, again and again, ends with the bits
 # of one process that nobody has disturbed: a GPT with dropout, ZeRO, and checkpoints that are written meanwhile.
-# Usage: elastic.sh MPIRUN COMMAND PLUGIN N_RANKS...
+# Usage: elastic.sh MPIRUN COMMAND PLUGIN ZEROS N_RANKS..., where ZEROS are stages of ZeRO in one argument
 set -eu
-mpirun=$1 command=$2
+mpirun=$1 command=$2 zeros=$4
 export OT_COMM_PLUGIN=$3
-shift 3
+shift 4
 . "$(dirname "$0")/launch.inc"
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-zeros="1 2 3" # stages of ZeRO
 between=12 # steps from kill to kill
 steps=60   # of the whole run
 
