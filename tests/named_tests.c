@@ -36,7 +36,7 @@ int main(int argc, char **argv)
             return tests[i].run();
     fprintf(stderr, "usage: %s TEST, one of:", argv[0]);
     for (int i = 0; i < N_TESTS; i++)
-        fprintf(stderr, " %s", tests[i].name);
+        fprintf(stderr, "\n  %s", tests[i].name);
     fputc('\n', stderr);
     return EXIT_FAILURE;
 }

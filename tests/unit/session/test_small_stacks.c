@@ -100,7 +100,7 @@ int main(void)
     // OpenMP reads it when the program starts.
     if (getenv("OMP_STACKSIZE") == NULL) {
         setenv("OMP_STACKSIZE", "128k", 1);
-        execl("/proc/self/exe", "tests", "small_stacks", (char *)NULL);
+        execl("/proc/self/exe", "tests", "unit_session_small_stacks", (char *)NULL);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
