@@ -204,7 +204,7 @@ static int make_header(train_run *r)
     if (!r->from_folder || recorded_has_data(r->model.record))
         recorded_say(text, r->model.record);
     if (r->is_resumed)
-        fprintf(text, "resumed from %s, after step %lld\n", r->resumed_from,
+        fprintf(text, "resumed from %s, after step %lld\n", ot_resume_path(r->resume),
                 (long long)r->start_step);
     if (r->output.usual_path)
         fprintf(text,
@@ -329,8 +329,6 @@ static int prepare_run(train_run *r)
     ot_set_memory_max(r->trainer_options.memory_max);
     if (code == EXIT_SUCCESS)
         code = make_artifacts(r);
-    if (code == EXIT_SUCCESS)
-        code = train_find_resumed(r);
     return code;
 }
 
@@ -387,7 +385,7 @@ static int train_in_job(train_run *r, int code)
     if (code == EXIT_SUCCESS)
         code = make_session(r);
     if (code == EXIT_SUCCESS)
-        code = train_load_directory(r);
+        code = train_load_resumed(r);
     if (code == EXIT_SUCCESS)
         code = prepare_training(r);
     code = job_agree(&r->job, code);
@@ -412,6 +410,7 @@ static int run_training(const train_values *values, int code)
     ot_trainer_destroy(r.trainer);
     ot_session_destroy(r.session);
     ot_checkpoint_destroy(r.resumed);
+    ot_resume_destroy(r.resume);
     ot_artifacts_destroy(r.artifacts);
     model_setup_deinit(&r.model);
     ot_model_destroy(r.forward);

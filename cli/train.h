@@ -3,11 +3,10 @@
 #ifndef CLI_TRAIN_H
 #define CLI_TRAIN_H
 
-#include <limits.h>
-
 #include "data_options.h"
 #include "job.h"
 #include "model_options.h"
+#include "onnxtrain/resume.h"
 #include "progress.h"
 #include "train_output.h"
 
@@ -42,28 +41,18 @@ int train_inputs(const train_values *v, const char *model, const char *inputs[TR
 // What values and configuration show to be wrong: EXIT_SUCCESS, or EXIT_USAGE after a message.
 int train_values_check(const train_values *v, const char *model);
 
-// What a run goes on from, as rank 0 has found it: the file, or the directory if that is later.
-typedef struct resume_point {
-    bool has_file;
-    char name[NAME_MAX + 1]; // of the directory, in --checkpoint-dir; "": there is none
-    int64_t step;            // of that
-    int64_t below;           // numbers of directories that are still to be looked at; -1: all
-} resume_point;
-
 typedef struct train_run {
     const train_values *values;
-    char passed_over[2048]; // what is wrong with a checkpoint; it is not told yet
     job job;
     const char *path;
     bool from_folder;
     ot_model *forward;
     model_setup model;
     ot_artifacts *artifacts;
-    resume_point point;
-    ot_checkpoint *resumed; // replaces the artifacts' checkpoint
+    ot_resume *resume;      // what there is to go on from
+    ot_checkpoint *resumed; // of that, replaces the artifacts' checkpoint
     bool is_resumed;        // of that, or of a checkpoint directory
-    char resumed_from[4096];
-    char moments_of[80]; // operator whose moments it had; "": nobody's
+    char moments_of[80];    // operator whose moments it had; "": nobody's
     ot_session *session;
     ot_trainer *trainer; // over the session
     data_setup data;
@@ -85,11 +74,10 @@ int train_zero(const train_run *r);
 // train_notes.c: EXIT_SUCCESS, or EXIT_FAILED after a message.
 int train_check_honoured(const train_run *r);
 int train_note_all(train_run *r);
-// train_resume.c: what the run goes on from, if there is anything. Rank 0 finds it; all take the
-// checkpoint, before there is a session, or the checkpoint directory, which the session takes over.
-int train_find_resumed(train_run *r);
+// train_resume.c, of all processes: what the run goes on from, if there is anything, before there
+// is a session, and into it.
 int train_take_resumed(train_run *r);
-int train_load_directory(train_run *r);
+int train_load_resumed(train_run *r);
 
 // train_end.c: what is said, and what is kept.
 void train_report(const train_run *r, const ot_metrics *metrics);

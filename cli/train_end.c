@@ -51,7 +51,8 @@ static bool report_saved(const train_run *r)
     else if (ot_session_step_count(r->session) == r->start_step)
         return true;
     else if (r->is_resumed)
-        report_text("%s is as it was, after step %lld", r->resumed_from, (long long)r->start_step);
+        report_text("%s is as it was, after step %lld", ot_resume_path(r->resume),
+                    (long long)r->start_step);
     return saved >= 0;
 }
 

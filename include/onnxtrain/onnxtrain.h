@@ -20,6 +20,7 @@
 #include "onnxtrain/parallel.h"
 #include "onnxtrain/prepare.h"
 #include "onnxtrain/record.h"
+#include "onnxtrain/resume.h"
 #include "onnxtrain/runner.h"
 #include "onnxtrain/schedule.h"
 #include "onnxtrain/session.h"

@@ -214,8 +214,6 @@ PyObject *core_trainer_export(PyObject *self, PyObject *unused);
 // shards.c: methods, and parts of a tensor, whose elements `owner` keeps
 PyObject *core_session_get_shards(PyObject *self, PyObject *args);
 PyObject *core_session_set_shards(PyObject *self, PyObject *args);
-// directory.c: a method
-PyObject *core_session_load_shards(PyObject *self, PyObject *args);
 PyObject *core_trainer_get_shards(PyObject *self, PyObject *args);
 PyObject *core_trainer_set_shards(PyObject *self, PyObject *args);
 PyObject *core_shards_new(const ot_shards *shards, PyObject *owner);

@@ -1,55 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoint directories: of a session, and of any trees of values.
+// Checkpoint directories: what a run goes on from, and any trees of values.
 #include <stdlib.h>
 
 #include "core.h"
 
-// ---- of a session ----
-
-PyObject *core_session_load_shards(PyObject *self, PyObject *args)
+// Of a Comm or None: the communicator, held until it is released.
+static int hold_comm(PyObject *over, comm_object **holder, ot_comm **comm)
 {
-    PyObject *path;
-    ot_session *session;
+    *holder = NULL;
+    *comm = NULL;
+    if (over == Py_None)
+        return 0;
+    if (!PyObject_TypeCheck(over, core_comm_type)) {
+        PyErr_SetString(PyExc_TypeError, "expected a Comm or None");
+        return -1;
+    }
+    *comm = core_comm_get((comm_object *)over);
+    if (*comm == NULL)
+        return -1;
+    *holder = core_comm_hold((comm_object *)over);
+    return 0;
+}
+
+// ---- what a run goes on from ----
+
+#define RESUME_CAPSULE "onnxtrain.resume"
+
+static void resume_done(PyObject *capsule)
+{
+    ot_resume_destroy(PyCapsule_GetPointer(capsule, RESUME_CAPSULE));
+}
+
+static PyObject *wrap_resume(ot_resume *resume)
+{
+    ot_checkpoint *checkpoint = ot_resume_take_checkpoint(resume);
+    PyObject *state = checkpoint != NULL ? core_checkpoint_new(checkpoint) : Py_NewRef(Py_None);
+    PyObject *capsule = state != NULL ? PyCapsule_New(resume, RESUME_CAPSULE, resume_done) : NULL;
+
+    if (capsule != NULL)
+        return Py_BuildValue("(NN)", capsule, state);
+    Py_XDECREF(state);
+    ot_resume_destroy(resume);
+    return NULL;
+}
+
+// resume_find(Comm or None, directory) -> (for resume_load(), Checkpoint or None)
+static PyObject *resume_find(PyObject *module, PyObject *args)
+{
+    PyObject *over, *path;
+    comm_object *holder;
+    ot_comm *comm;
+    ot_resume *resume;
     ot_status st;
 
-    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path))
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO&", &over, PyUnicode_FSConverter, &path))
         return NULL;
-    session = core_session_enter(self);
-    if (session == NULL) {
+    if (hold_comm(over, &holder, &comm) != 0) {
         Py_DECREF(path);
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS
-    st = ot_session_load_shards(session, PyBytes_AsString(path));
+    st = ot_resume_create(comm, PyBytes_AsString(path), &resume);
     Py_END_ALLOW_THREADS
-    core_leave(((session_object *)self)->checkpoint);
+    core_comm_release(holder);
     Py_DECREF(path);
-    return core_result(st);
+    return st == OT_OK ? wrap_resume(resume) : core_raise(st);
 }
 
-// shards_info(path) -> (where it is, step, ranks that wrote it)
-static PyObject *shards_info(PyObject *module, PyObject *args)
+// resume_load(what resume_find() found, Session) -> where the state is from, or None
+static PyObject *resume_load(PyObject *module, PyObject *args)
 {
-    ot_shards_info info = OT_SHARDS_INFO_INIT;
-    ot_shards_reader *reader;
-    PyObject *path, *result;
+    PyObject *capsule, *owner;
+    ot_resume *resume;
+    ot_session *session;
     ot_status st;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path))
+    if (!PyArg_ParseTuple(args, "OO!", &capsule, core_session_type, &owner))
+        return NULL;
+    resume = PyCapsule_GetPointer(capsule, RESUME_CAPSULE);
+    session = resume != NULL ? core_session_enter(owner) : NULL;
+    if (session == NULL)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    st = ot_shards_open(PyBytes_AsString(path), &reader);
+    st = ot_resume_load(resume, session);
     Py_END_ALLOW_THREADS
-    Py_DECREF(path);
-    if (st == OT_OK)
-        st = ot_shards_reader_info(reader, &info);
+    core_leave(((session_object *)owner)->checkpoint);
     if (st != OT_OK)
         return core_raise(st);
-    result = Py_BuildValue("(NLi)", PyUnicode_DecodeFSDefault(ot_shards_reader_path(reader)),
-                           (long long)info.step, info.world_size);
-    ot_shards_reader_destroy(reader);
-    return result;
+    return ot_resume_path(resume) != NULL ? PyUnicode_DecodeFSDefault(ot_resume_path(resume))
+                                          : Py_NewRef(Py_None);
 }
 
 // ---- trees ----
@@ -100,17 +141,7 @@ static int trees_take(PyObject *over, PyObject *path, PyObject *dict, trees *t)
     *t = (trees){.dict = dict};
     if (!PyUnicode_FSConverter(path, &t->path))
         return -1;
-    if (over != Py_None) {
-        if (!PyObject_TypeCheck(over, core_comm_type)) {
-            PyErr_SetString(PyExc_TypeError, "expected a Comm or None");
-            return -1;
-        }
-        t->comm = core_comm_get((comm_object *)over);
-        if (t->comm == NULL)
-            return -1;
-        t->holder = core_comm_hold((comm_object *)over);
-    }
-    return take_items(t);
+    return hold_comm(over, &t->holder, &t->comm) == 0 ? take_items(t) : -1;
 }
 
 // What the trees have become, but for their tensors, which are where they were.
@@ -286,8 +317,10 @@ static PyType_Spec spec = {
 };
 
 static PyMethodDef functions[] = {
-    {"shards_info", shards_info, METH_VARARGS,
-     "shards_info(path) -> (where it is, step, ranks that wrote it)"},
+    {"resume_find", resume_find, METH_VARARGS,
+     "resume_find(Comm or None, directory) -> (for resume_load(), Checkpoint or None)"},
+    {"resume_load", resume_load, METH_VARARGS,
+     "resume_load(what resume_find() found, Session) -> where the state is from, or None"},
     {"shards_load", shards_load, METH_VARARGS,
      "shards_load(Comm or None, path, {name: tree}) -> {name: tree} with the values that are no "
      "tensors"},

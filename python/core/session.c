@@ -431,7 +431,6 @@ static PyMethodDef methods[] = {
     {"get_shards", core_session_get_shards, METH_VARARGS, "get_shards(how) -> dict of dicts"},
     {"set_shards", core_session_set_shards, METH_VARARGS,
      "set_shards(how, dict of dicts, only to check) -> what did not fit"},
-    {"load_shards", core_session_load_shards, METH_VARARGS, "load_shards(directory)"},
     {"memory", session_memory, METH_NOARGS, "(bytes of the state, bytes of the largest plan)"},
     {"export", session_export, METH_VARARGS,
      "export(names or None, path, how it was trained or None)"},

@@ -40,16 +40,21 @@ def told_otherwise() -> Iterator[list[tuple[int, str]]]:
         _thread.held = before
 
 
+def warnings_of(held: list[tuple[int, str]]) -> list[str]:
+    """The warnings; the rest is logged."""
+    for level, text in held:
+        if level < logging.WARNING:
+            _LOG.log(level, "%s", text)
+    return [text for level, text in held if level >= logging.WARNING]
+
+
 @contextlib.contextmanager
 def as_warnings() -> Iterator[None]:
     """What this thread's calls log meanwhile becomes Python warnings, where it is one."""
     with told_otherwise() as held:
         yield
-    for level, text in held:
-        if level >= logging.WARNING:
-            warnings.warn(text, stacklevel=5)
-        else:
-            _LOG.log(level, "%s", text)
+    for text in warnings_of(held):
+        warnings.warn(text, stacklevel=5)
 
 
 if not (os.environ.get("OT_LOG") or os.environ.get("OT_PROFILE")):

@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
 
-from onnxtrain import _arrays, _core, _data
+from onnxtrain import _arrays, _core, _data, _log
 from onnxtrain._options import SessionOptions, memory_bytes
 from onnxtrain.api import CheckpointState
 from onnxtrain.distributed import Comm, _comm
@@ -104,6 +104,27 @@ class TrainingResult:
         return f"TrainingResult({len(self.history)} epochs, {self.steps} steps, {words})"
 
 
+class Resume:
+    """What a run goes on from: the newest checkpoint of a directory that is whole.
+
+    Attributes:
+        checkpoint: of the file, if there is one.
+        passed_over: what warnings say of others.
+    """
+
+    def __init__(self, folder: str, comm: Comm | None) -> None:
+        with _log.told_otherwise() as told:
+            self._found, self.checkpoint = _core.resume_find(None if comm is None else comm._comm, folder)
+        self.passed_over = _log.warnings_of(told)
+
+    def load(self, session: _core.Session) -> bool:
+        """Into the session, which was made over the checkpoint of the file; whether there is anything."""
+        with _log.told_otherwise() as told:
+            path = _core.resume_load(self._found, session)
+        self.passed_over += _log.warnings_of(told)
+        return path is not None
+
+
 class DataOptions(NamedTuple):
     """What train() is told of its data."""
 
@@ -125,7 +146,7 @@ class Run:
         forward: _core.Model | None,
         built: _core.Artifacts,
         data_options: DataOptions,
-        checkpoint: str | None,
+        loaded: _core.Checkpoint | None,
         options: SessionOptions,
         steps: tuple = (),
         comm: Comm | None = None,
@@ -141,11 +162,9 @@ class Run:
         self._targets = [data_options.target] if forward is None and data_options.target is not None else None
         self.notes = built.notes()
         self.outputs = None if forward is None else forward.output_names()
-        loaded = None
         self.resumed: dict[str, Any] = {}  # properties of the checkpoint, before the session changes them
-        if checkpoint is not None:
-            built.take_checkpoint()  # and drop it: two would need the memory of both
-            loaded = _core.Checkpoint.load(checkpoint, True)
+        if loaded is not None:
+            built.take_checkpoint()  # and drop it: makes room
             self.resumed = {name: loaded.get_property(name) for name in loaded.property_names()}
         self.state, self.session = built.session(
             loaded,
@@ -156,17 +175,6 @@ class Run:
             *steps,
         )
         self.measured = (0, _UNKNOWN, _UNKNOWN, 1)  # task, output, input and class axis of the metrics
-
-    def load_directory(self, folder: str, is_resumed: bool) -> bool:
-        """Go on from the directory of several processes that each had a part of the state, if it is there and later
-        than the file that one process saves; whether anything is gone on from."""
-        if not os.path.exists(os.path.join(folder, "latest")):
-            return is_resumed
-        _, step, *_ = _core.shards_info(folder)
-        if is_resumed and step <= self.session.step_count():
-            return True
-        self.session.load_shards(folder)
-        return True
 
     def is_finite(self) -> bool:
         """Whether all parameters are, if they are here."""

@@ -23,7 +23,7 @@ from onnxtrain._options import (
 )
 from onnxtrain._prepare import shared_names
 from onnxtrain._progress import Progress
-from onnxtrain._run import DataOptions, Event, Run, TrainingResult, listen, make_batches, rows_of
+from onnxtrain._run import DataOptions, Event, Resume, Run, TrainingResult, listen, make_batches, rows_of
 from onnxtrain.distributed import Comm, _comm
 
 # Optimizers with a name of their own here; the others have that of their operator: "adam" is AdamOptimizer.
@@ -262,7 +262,8 @@ def train(
         output: where the trained model is written; without `checkpoint_dir` also when Control-C or an error breaks
             the run off after a step, unless the parameters are not finite.
         checkpoint_dir: where checkpoints are saved, every `save_every` steps or once an epoch.
-        resume: go on from the checkpoint in `checkpoint_dir`, if there is one.
+        resume: go on from the checkpoint in `checkpoint_dir`, if there is one. One that is damaged is passed over with
+            a warning where an older one is whole.
         overwrite: begin anew where `checkpoint_dir` has the checkpoint of another run, which is refused otherwise.
         log: a file that gets a JSON object per step, epoch and save, one a line. When it cannot be written any more, a
             warning says so, and the training goes on.
@@ -322,14 +323,14 @@ def train(
             raise _core.InvalidArgument("save_async needs checkpoint_dir")
         if save_async and checkpoint_format == "file":
             raise _core.InvalidArgument("save_async needs checkpoint_format 'directory'")
-        saved = os.path.join(folder, "checkpoint") if resume else ""
-        is_resumed = bool(saved) and os.path.exists(saved)
+        found = Resume(folder, comm) if resume else None
         bindings = [f"{name}={fields}" for name, fields in (bind or {}).items()]
         first_row = -1 if header is None else int(header)
         data_options = DataOptions(target, label, bindings, *prepared[:3], first_row, max_unpacked)
         shares = (comm, zero, bucket_bytes, sync_batch_norm or batch_norm == "sync")
-        run = Run(forward, built, data_options, saved if is_resumed else None, options, steps, *shares)
-        is_resumed = run.load_directory(folder, is_resumed) if resume else False
+        run = Run(forward, built, data_options, found.checkpoint if found else None, options, steps, *shares)
+        is_resumed = found is not None and found.load(run.session)
+        run.notes += [(True, text) for text in found.passed_over] if found else []
         progress = progress and run.rank == 0
         opened = run.open(data, prepared.classes)
         rows = rows_of(batch_size)

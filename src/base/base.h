@@ -97,6 +97,7 @@ ot_status ot__argument_many(const void *pointer, int64_t count, const char *func
     X(model)                                                                                       \
     X(record)                                                                                      \
     X(report)                                                                                      \
+    X(resume)                                                                                      \
     X(runner)                                                                                      \
     X(session)                                                                                     \
     X(shards_job)                                                                                  \

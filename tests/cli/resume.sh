@@ -123,7 +123,7 @@ rm -r older && mv damaged older
 head -c 100 file >older/checkpoint
 run 1 train dropout.onnxtxt $short --max-steps 20
 err "older/checkpoint"
-err "; there is no other checkpoint to go on from, --overwrite begins anew"
+err "; there is no other checkpoint to go on from (overwrite begins anew)"
 rm older/latest && mkfifo older/latest # is not waited for
 run 0 train dropout.onnxtxt $short --max-steps 20
 err "older/latest: is a pipe, expected a file; passed over"

@@ -38,7 +38,7 @@ OPTIONAL = {
     "ot_trainer_check_shards.report",
     "ot_dict_load_hdf5.key", "ot_dict_load_hdf5_apart.key",
     "ot_dict_take_shards.parts", "ot_shards_save.comm", "ot_shards_load.comm", "ot_shards_job_start.comm",
-    "ot_shards_job_prepare.comm",
+    "ot_shards_job_prepare.comm", "ot_resume_create.comm",
     "ot_artifacts_set_optimizer_model.optimizer", "ot_tensor_create_strings.n_bytes",
 }  # fmt: skip
 
@@ -109,6 +109,9 @@ GOOD = {  # by type; `w` is the world of the case
     "const ot_shards_item *": "&w.item",
     "ot_shards_info *": "&w.shards_info",
     "ot_shards_tensor *": "&w.shards_tensor",
+    "ot_resume *": "w.resume",
+    "const ot_resume *": "w.resume",
+    "ot_resume **": "&w.out_resume",
     "ot_shards_job *": "w.job",
     "ot_shards_job **": "&w.out_job",
     "const ot_shards_reader *": "w.reader",
@@ -186,7 +189,7 @@ GOOD = {  # by type; `w` is the world of the case
 }
 # Handles, and what holds some: `dead` has been freed with all that it was.
 HANDLES = re.compile(
-    r"(const )?ot_(artifacts|batches|block|checkpoint|comm|config|dataset|dict|findings|gradients|model|record|report|runner|session|sharding|shards_job|shards_reader|shards_report|tensor|trainer) \*$"
+    r"(const )?ot_(artifacts|batches|block|checkpoint|comm|config|dataset|dict|findings|gradients|model|record|report|resume|runner|session|sharding|shards_job|shards_reader|shards_report|tensor|trainer) \*$"
     r"|const ot_tensor \*const \*$|const ot_feed \*$"
 )
 OPTIONS = re.compile(r"const ot_\w+_options \*$")

@@ -53,6 +53,7 @@ typedef struct world {
     ot_shards_tensor shards_tensor;
     ot_shards_reader *reader;
     ot_shards_job *job;
+    ot_resume *resume;
     ot_dataset *dataset;
     ot_batches *batches;
     ot_block *block;
@@ -106,6 +107,7 @@ typedef struct world {
     const ot_shards *out_shards;
     ot_shards_reader *out_reader;
     ot_shards_job *out_job;
+    ot_resume *out_resume;
     const void *out_bytes;
     ot_shards_report *out_shards_report;
     ot_dataset *out_dataset;
@@ -211,6 +213,7 @@ static inline void world_make(world *w)
     must(ot_config_create(&w->config));
     must(ot_dict_create(&w->dict));
     make_shards(w);
+    must(ot_resume_create(NULL, folder, &w->resume));
     must(ot_comm_open("self", NULL, &w->comm));
     w->cut = (ot_cut)OT_CUT_INIT;
     w->box = (ot_box){.ndim = 1, .size = {2}};
@@ -246,6 +249,8 @@ static inline void world_free(world *w)
     ot_config_destroy(w->out_config);
     ot_dict_destroy(w->out_dict);
     ot_comm_destroy(w->out_comm);
+    ot_resume_destroy(w->out_resume);
+    ot_resume_destroy(w->resume);
     ot_shards_job_destroy(w->out_job);
     ot_shards_job_destroy(w->job);
     ot_shards_reader_destroy(w->out_reader);

@@ -135,7 +135,8 @@ class DirectoryTest(unittest.TestCase):
         load(found, checkpoint_id=self.path)
         self.assertEqual(found["a"]["n"], 2)
         self.assertEqual(os.listdir(self.path.parent), ["step-12"])
-        self.assertEqual(onnxtrain._core.shards_info(str(self.path)), (str(self.path), 12, 1))
+        index = json.loads((self.path / "otckpt.index.json").read_text())
+        self.assertEqual((index["step"], index["world_size"]), (12, 1))
 
     def test_while_the_caller_goes_on(self):
         with Comm("self") as comm:
@@ -178,6 +179,37 @@ class DirectoryTest(unittest.TestCase):
         for name in NAMES:
             one, other = found.state.parameters[name].data, expected.state.parameters[name].data
             np.testing.assert_array_equal(one, other, name)
+        self.assertEqual(found.notes, first.notes)
+
+    def test_a_damaged_checkpoint_is_passed_over(self):
+        x = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+        data = (x, (x[:, 0] > 0).astype(np.int64))
+
+        def run(steps, **options):
+            return onnxtrain.train(TEXT, data, epochs=9, max_steps=steps, progress=False, checkpoint_dir=self.folder, **options)
+
+        run(2)
+        older = (self.folder / "checkpoint").read_bytes()
+        run(3, resume=True, checkpoint_format="directory")
+        (self.folder / "checkpoint").write_bytes(older)
+        index = self.folder / "step-3/otckpt.index.json"
+        index.write_text(index.read_text() + "x")
+        with self.assertWarnsRegex(UserWarning, "step-3/otckpt.index.json: .*; passed over") as caught:
+            found = run(4, resume=True)
+        self.assertEqual(len(caught.warnings), 1)
+        self.assertEqual((len(found.notes), found.steps), (1, 4))
+        np.testing.assert_array_equal(
+            found.state.parameters[NAMES[0]].data,
+            onnxtrain.train(TEXT, data, epochs=9, max_steps=4, progress=False).state.parameters[NAMES[0]].data,
+        )
+        (self.folder / "checkpoint").write_bytes(older[:100])
+        with self.assertRaisesRegex(ValueError, "checkpoint: .*; there is no other checkpoint to go on from"):
+            run(5, resume=True)
+
+    def test_what_a_run_refuses(self):
+        saved = {"checkpoint_dir": self.folder, "checkpoint_format": "directory", "save_async": True}
+        x = np.zeros((40, 3), np.float32)
+        data = (x, (x[:, 0] > 0).astype(np.int64))
         for options, text in (
             ({"save_async": True}, "save_async needs checkpoint_dir"),
             ({**saved, "checkpoint_format": "file"}, "save_async needs checkpoint_format 'directory'"),

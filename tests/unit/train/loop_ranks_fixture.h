@@ -7,6 +7,7 @@
 
 #include "base/file_calls.h"
 #include "dist/whole.h"
+#include "onnxtrain/resume.h"
 #include "session/ranks.h"
 #include "slices_fixture.h"
 #include "unit/base/temporary_folder.h"
@@ -91,21 +92,29 @@ static inline bool is_saved_as_file(const plan *p)
     return ot__path_exists(path);
 }
 
-static inline ot_status load_saved(world *w, const plan *p, const ot_session_options *options)
+static inline ot_status remake_session(world *w, const ot_session_options *options)
 {
-    char path[PATH_LENGTH_MAX + 16];
-    ot_checkpoint *saved;
-
-    if (!is_saved_as_file(p))
-        return ot_session_load_shards(w->session, p->folder);
-    snprintf(path, sizeof path, "%s/checkpoint", p->folder);
     ot_session_destroy(w->session);
     w->session = NULL;
-    OT_TRY(ot_checkpoint_load(path, &saved));
-    w->checkpoint = w->saved = saved;
+    w->checkpoint = w->saved;
     return ot_session_create(
         ot_artifacts_training_model(w->artifacts), ot_artifacts_eval_model(w->artifacts),
-        ot_artifacts_optimizer_model(w->artifacts), saved, options, &w->session);
+        ot_artifacts_optimizer_model(w->artifacts), w->saved, options, &w->session);
+}
+
+static inline ot_status load_saved(world *w, const plan *p, const ot_session_options *options)
+{
+    ot_resume *resume;
+    ot_status st;
+
+    OT_TRY(ot_resume_create(options->parallel->comm, p->folder, &resume));
+    w->saved = ot_resume_take_checkpoint(resume);
+    st = w->saved != NULL ? remake_session(w, options) : OT_OK;
+    OT_THEN(st, ot_resume_load(resume, w->session));
+    if (st == OT_OK)
+        assert_non_null(ot_resume_path(resume));
+    ot_resume_destroy(resume);
+    return st;
 }
 
 static inline ot_status run_on(const plan *p, ot_comm *comm, int rank, outcome *out)

@@ -196,6 +196,63 @@ static void a_stop_that_one_rank_wants_stops_all(void **state)
     assert_memory_equal(resumed.outcomes[0].values, whole.values, sizeof whole.values);
 }
 
+static void name_latest(const char *folder, const char *text)
+{
+    char path[PATH_LENGTH_MAX + 16];
+
+    snprintf(path, sizeof path, "%s/latest", folder);
+    assert_int_equal(ot__file_write(path, text, strlen(text)), OT_OK);
+}
+
+static void move_in_folder(void **state, const char *from, const char *to)
+{
+    char path[PATH_LENGTH_MAX];
+
+    snprintf(path, sizeof path, "%s", in_folder(state, from));
+    assert_int_equal(rename(path, in_folder(state, to)), 0);
+}
+
+// A run that was overwritten has left a directory of a later step.
+static void without_latest_the_directory_that_was_made_last_counts(void **state)
+{
+    plan p = {.text = dropped,
+              .slices = 3,
+              .accumulation = 1,
+              .epochs = 2,
+              .bad_rank = -1,
+              .format = OT_CHECKPOINT_FORMAT_DIRECTORY};
+    outcome whole;
+
+    p.folder = in_folder(state, "run");
+    run_plan(&p, 3);
+    assert_runs_well(&p);
+    whole = p.outcomes[0];
+    move_in_folder(state, "run/step-6", "old");
+    p.folder = in_folder(state, "run");
+    p.epochs = 1;
+    run_plan(&p, 3);
+    assert_runs_well(&p);
+    move_in_folder(state, "old", "run/step-50");
+    p.folder = in_folder(state, "run");
+    name_latest(p.folder, "no/name");
+    p.resumes = true;
+    p.epochs = 2;
+    run_plan(&p, 3);
+    assert_runs_well(&p);
+    assert_int_equal(p.outcomes[0].n_events, whole.n_events / 2); // those of an epoch
+    assert_memory_equal(p.outcomes[0].values, whole.values, sizeof whole.values);
+    move_in_folder(state, "run/step-6", "run/step-5");
+    p.folder = in_folder(state, "run");
+    name_latest(p.folder, "step-6"); // is not there
+    run_plan(&p, 2);
+    assert_runs_well(&p);
+    assert_int_equal(p.outcomes[0].n_steps, whole.n_steps);
+    p.folder = in_folder(state, "run");
+    name_latest(p.folder, "step-4"); // later ones are none of its run
+    assert_fails(&p, 2, OT_ERR_NOT_FOUND,
+                 "where there is no checkpoint; there is no other checkpoint to go on from");
+}
+
 static void what_cannot_be_saved_is_an_error_of_all(void **state)
 {
     plan p = {.text = perceptron, .slices = 3, .accumulation = 1, .epochs = 2, .bad_rank = -1};
@@ -343,6 +400,7 @@ int main(void)
         TEST_IN_FOLDER(of_a_run_that_is_overwritten_nothing_is_left),
         TEST_IN_FOLDER(the_best_epoch_is_that_of_one_process),
         TEST_IN_FOLDER(a_stop_that_one_rank_wants_stops_all),
+        TEST_IN_FOLDER(without_latest_the_directory_that_was_made_last_counts),
         TEST_IN_FOLDER(what_cannot_be_saved_is_an_error_of_all),
         TEST_IN_FOLDER(what_finds_no_room_is_an_error_of_all_and_leaves_nothing),
         TEST_IN_FOLDER(a_save_that_fails_is_tried_again_and_the_run_goes_on),
