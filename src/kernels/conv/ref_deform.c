@@ -14,17 +14,19 @@ typedef struct taps {
     double weight[TAPS][PIECE], slope[OT__WINDOW_AXES][TAPS][PIECE];
 } taps;
 
-typedef struct job {
-    void *to, *dmask; // dmask may be NULL
-    const void *dcolumns, *x, *offset, *mask;
-    const ot__deform *d;
-} job;
-
 // Kernel position k of an offset group of an image, and positions of the output from `from` on.
 typedef struct place {
     int64_t group, k, from; // groups count through all images
     int n;
 } place;
+
+typedef struct job {
+    void *to, *dmask; // dmask may be NULL
+    const void *dcolumns, *x, *offset, *mask;
+    const ot__deform *d;
+    void (*at)(const struct job *j, const place *p, const taps *t); // what is made of each place
+    int64_t first, last; // of planes, of which there are more than one in a group
+} job;
 
 static void split_window_position(int64_t at[OT__WINDOW_AXES], int64_t i,
                                   const int64_t dim[OT__WINDOW_AXES])

@@ -70,93 +70,97 @@ static int64_t FN(columns_at)(const ot__deform *d, const place *p)
     return (p->group * d->channels * w->n_kernel + p->k) * w->n_out + p->from;
 }
 
-// ---- columns ----
-
 // Rows count kernel positions of all offset groups.
-static void FN(column_rows)(void *context, int64_t first, int64_t last)
+static void FN(walk_rows)(void *context, int64_t first, int64_t last)
 {
     const job *j = context;
-    const ot__deform *d = j->d;
-    const ot__window *w = &d->window;
     taps t;
 
     for (int64_t row = first; row < last; row++)
-        for (int64_t from = 0; from < w->n_out; from += PIECE) {
-            const place p = FN(next_place)(d, row, from);
-            const T *mask = FN(mask_at)(j, &p);
-            const T *x = (const T *)j->x + p.group * d->channels * w->n_in;
-            T *to = (T *)j->to + FN(columns_at)(d, &p);
+        for (int64_t from = 0; from < j->d->window.n_out; from += PIECE) {
+            const place p = FN(next_place)(j->d, row, from);
 
             FN(find_deform_taps)(&t, j, &p);
-            for (int64_t c = 0; c < d->channels; c++, x += w->n_in, to += w->n_kernel * w->n_out)
-                for (int i = 0; i < p.n; i++)
-                    to[i] = (T)(FN(deformed_sum)(x, &t, t.weight, i) *
-                                (mask == NULL ? 1 : (double)mask[i]));
+            j->at(j, &p, &t);
         }
 }
 
-static int64_t FN(rows_a_thread)(const ot__deform *d)
+static void FN(for_rows)(job *j)
 {
-    return OT_PAR_MIN / (4 * d->channels * d->window.n_out + 1) + 1;
+    const ot__window *w = &j->d->window;
+
+    ot__parallel_for(j->d->groups * w->n_kernel,
+                     OT_PAR_MIN / (4 * j->d->channels * w->n_out + 1) + 1, FN(walk_rows), j);
+}
+
+// ---- columns ----
+
+static void FN(fill_columns)(const job *j, const place *p, const taps *t)
+{
+    const ot__deform *d = j->d;
+    const ot__window *w = &d->window;
+    const T *mask = FN(mask_at)(j, p);
+    const T *x = (const T *)j->x + p->group * d->channels * w->n_in;
+    T *to = (T *)j->to + FN(columns_at)(d, p);
+
+    for (int64_t c = 0; c < d->channels; c++, x += w->n_in, to += w->n_kernel * w->n_out)
+        for (int i = 0; i < p->n; i++)
+            to[i] =
+                (T)(FN(deformed_sum)(x, t, t->weight, i) * (mask == NULL ? 1 : (double)mask[i]));
 }
 
 void FN(ot__ref_deform_columns)(T *columns, const T *x, const T *offset, const T *mask,
                                 const ot__deform *d)
 {
-    job j = {.to = columns, .x = x, .offset = offset, .mask = mask, .d = d};
+    job j = {.to = columns, .x = x, .offset = offset, .mask = mask, .d = d, .at = FN(fill_columns)};
 
-    ot__parallel_for(d->groups * d->window.n_kernel, FN(rows_a_thread)(d), FN(column_rows), &j);
+    FN(for_rows)(&j);
 }
 
 // ---- gradient of the images ----
 
-// Planes first .. last - 1, of one group.
-static void FN(spread_group)(const job *j, int64_t group, int64_t first, int64_t last)
+static void FN(spread_columns)(const job *j, const place *p, const taps *t)
 {
-    const ot__deform *d = j->d;
-    const ot__window *w = &d->window;
-    taps t;
+    const ot__window *w = &j->d->window;
+    const T *mask = FN(mask_at)(j, p);
 
-    for (int64_t row = group * w->n_kernel; row < (group + 1) * w->n_kernel; row++)
-        for (int64_t from = 0; from < w->n_out; from += PIECE) {
-            const place p = FN(next_place)(d, row, from);
-            const T *mask = FN(mask_at)(j, &p);
+    for (int64_t plane = j->first; plane < j->last; plane++) {
+        T *to = (T *)j->to + plane * w->n_in;
+        const T *dy = (const T *)j->dcolumns + (plane * w->n_kernel + p->k) * w->n_out + p->from;
 
-            FN(find_deform_taps)(&t, j, &p);
-            for (int64_t plane = first; plane < last; plane++) {
-                T *to = (T *)j->to + plane * w->n_in;
-                const T *dy =
-                    (const T *)j->dcolumns + (plane * w->n_kernel + p.k) * w->n_out + from;
-
-                for (int k = 0; k < t.n; k++)
-                    for (int i = 0; i < p.n; i++)
-                        if (t.weight[k][i] != 0)
-                            to[t.offset[k][i]] += (T)(t.weight[k][i] * (double)dy[i] *
-                                                      (mask == NULL ? 1 : (double)mask[i]));
-            }
-        }
+        for (int k = 0; k < t->n; k++)
+            for (int i = 0; i < p->n; i++)
+                if (t->weight[k][i] != 0)
+                    to[t->offset[k][i]] +=
+                        (T)(t->weight[k][i] * (double)dy[i] * (mask == NULL ? 1 : (double)mask[i]));
+    }
 }
 
+// Planes first .. last - 1: those of a group together.
 static void FN(spread_deformed)(void *context, int64_t first, int64_t last)
 {
-    const job *j = context;
-    const ot__deform *d = j->d;
+    const ot__window *w = &((const job *)context)->d->window;
+    const int64_t channels = ((const job *)context)->d->channels;
+    job j = *(const job *)context;
 
-    memset((T *)j->to + first * d->window.n_in, 0,
-           (size_t)((last - first) * d->window.n_in) * sizeof(T));
-    while (first < last) {
-        const int64_t group = first / d->channels;
-        const int64_t behind = OT_MIN(last, (group + 1) * d->channels);
+    memset((T *)j.to + first * w->n_in, 0, (size_t)((last - first) * w->n_in) * sizeof(T));
+    for (j.first = first; j.first < last; j.first = j.last) {
+        const int64_t group = j.first / channels;
 
-        FN(spread_group)(j, group, first, behind);
-        first = behind;
+        j.last = OT_MIN(last, (group + 1) * channels);
+        FN(walk_rows)(&j, group * w->n_kernel, (group + 1) * w->n_kernel);
     }
 }
 
 void FN(ot__ref_deform_dx)(T *dx, const T *dcolumns, const T *offset, const T *mask,
                            const ot__deform *d)
 {
-    job j = {.to = dx, .dcolumns = dcolumns, .offset = offset, .mask = mask, .d = d};
+    job j = {.to = dx,
+             .dcolumns = dcolumns,
+             .offset = offset,
+             .mask = mask,
+             .d = d,
+             .at = FN(spread_columns)};
     const ot__window *w = &d->window;
 
     ot__parallel_for(d->groups * d->channels, OT_PAR_MIN / (w->n_kernel * w->n_out + 1) + 1,
@@ -184,30 +188,23 @@ static void FN(sum_slopes)(double sum[OT__WINDOW_AXES + 1], const job *j, const 
     }
 }
 
-static void FN(slope_rows)(void *context, int64_t first, int64_t last)
+static void FN(fill_slopes)(const job *j, const place *p, const taps *t)
 {
-    const job *j = context;
     const ot__deform *d = j->d;
     const ot__window *w = &d->window;
-    taps t;
+    const int64_t row = p->group * w->n_kernel + p->k;
+    const T *mask = FN(mask_at)(j, p);
 
-    for (int64_t row = first; row < last; row++)
-        for (int64_t from = 0; from < w->n_out; from += PIECE) {
-            const place p = FN(next_place)(d, row, from);
-            const T *mask = FN(mask_at)(j, &p);
+    for (int i = 0; i < p->n; i++) {
+        double sum[OT__WINDOW_AXES + 1];
 
-            FN(find_deform_taps)(&t, j, &p);
-            for (int i = 0; i < p.n; i++) {
-                double sum[OT__WINDOW_AXES + 1];
-
-                FN(sum_slopes)(sum, j, &p, &t, i);
-                for (int a = 0; j->to != NULL && a < d->n_axes; a++)
-                    ((T *)j->to)[(row * d->n_axes + a) * w->n_out + from + i] =
-                        (T)(sum[a] * (mask == NULL ? 1 : (double)mask[i]));
-                if (j->dmask != NULL)
-                    ((T *)j->dmask)[row * w->n_out + from + i] = (T)sum[OT__WINDOW_AXES];
-            }
-        }
+        FN(sum_slopes)(sum, j, p, t, i);
+        for (int a = 0; j->to != NULL && a < d->n_axes; a++)
+            ((T *)j->to)[(row * d->n_axes + a) * w->n_out + p->from + i] =
+                (T)(sum[a] * (mask == NULL ? 1 : (double)mask[i]));
+        if (j->dmask != NULL)
+            ((T *)j->dmask)[row * w->n_out + p->from + i] = (T)sum[OT__WINDOW_AXES];
+    }
 }
 
 void FN(ot__ref_deform_doffset)(T *doffset, T *dmask, const T *dcolumns, const T *x,
@@ -219,7 +216,8 @@ void FN(ot__ref_deform_doffset)(T *doffset, T *dmask, const T *dcolumns, const T
              .x = x,
              .offset = offset,
              .mask = mask,
-             .d = d};
+             .d = d,
+             .at = FN(fill_slopes)};
 
-    ot__parallel_for(d->groups * d->window.n_kernel, FN(rows_a_thread)(d), FN(slope_rows), &j);
+    FN(for_rows)(&j);
 }

@@ -7,13 +7,6 @@
 
 enum { PIECE = 16, AXIS_TAPS = 4 };
 
-typedef struct job {
-    float *to;
-    const float *dy, *x, *grid;
-    const ot__grid_sample *s;
-    grid_axis axis[OT__WINDOW_AXES];
-} job;
-
 // For each of PIECE positions: the elements of a plane that make the one there.
 typedef struct table {
     int n, n_axes;
@@ -26,6 +19,16 @@ typedef struct axis_table {
     int32_t index[AXIS_TAPS][PIECE];
     float weight[AXIS_TAPS][PIECE], slope[AXIS_TAPS][PIECE];
 } axis_table;
+
+typedef struct job {
+    float *to;
+    const float *dy, *x, *grid;
+    const ot__grid_sample *s;
+    grid_axis axis[OT__WINDOW_AXES];
+    bool has_slopes; // of the table
+    // What is made of the positions of an image from `from` on.
+    void (*at)(const struct job *j, const table *t, int64_t image, int64_t from, int n);
+} job;
 
 OT_SIMD_INLINE void fill_axis_table(axis_table *t, const grid_axis *axis, ot__grid_mode mode,
                                     ot__grid_padding padding, bool has_slopes,
@@ -149,6 +152,34 @@ static job make_lanes_job(const ot__grid_sample *s, const float *grid)
     return j;
 }
 
+// Pieces of all images' positions.
+static void walk_pieces(void *context, int64_t first, int64_t last)
+{
+    const job *j = context;
+    const ot__grid_sample *s = j->s;
+    const int64_t n_pieces = (s->n_out + PIECE - 1) / PIECE;
+    table t;
+
+    for (int64_t piece = first; piece < last; piece++) {
+        const int64_t image = piece / n_pieces, from = piece % n_pieces * PIECE;
+        const int n = (int)OT_MIN((int64_t)PIECE, s->n_out - from);
+
+        if (j->has_slopes) // compiled for each
+            find_table(&t, j, image * s->n_out + from, true, n);
+        else
+            find_table(&t, j, image * s->n_out + from, false, n);
+        j->at(j, &t, image, from, n);
+    }
+}
+
+static void for_pieces(job *j)
+{
+    const int64_t n_pieces = (j->s->n_out + PIECE - 1) / PIECE;
+
+    ot__parallel_for(j->s->batch * n_pieces, OT_PAR_MIN / (PIECE * (j->s->channels + 4)) + 1,
+                     walk_pieces, j);
+}
+
 // ---- forward ----
 
 OT_SIMD_INLINE void sample_plane(float *y, const float *plane, const table *t, int n_taps)
@@ -174,37 +205,19 @@ OT_SIMD_INLINE void sample_channels(float *y, const float *x, const ot__grid_sam
     }
 }
 
-// Pieces of all images' positions.
-static void sample_pieces(void *context, int64_t first, int64_t last)
+// Compiled for the usual numbers of taps.
+static void sample_piece(const job *j, const table *t, int64_t image, int64_t from, int n)
 {
-    const job *j = context;
     const ot__grid_sample *s = j->s;
-    const int64_t n_pieces = (s->n_out + PIECE - 1) / PIECE;
-    table t;
+    const float *x = j->x + image * s->channels * s->n_in;
+    float *y = j->to + image * s->channels * s->n_out + from;
 
-    for (int64_t piece = first; piece < last; piece++) {
-        const int64_t image = piece / n_pieces, from = piece % n_pieces * PIECE;
-        const int n = (int)OT_MIN((int64_t)PIECE, s->n_out - from);
-        const float *x = j->x + image * s->channels * s->n_in;
-        float *y = j->to + image * s->channels * s->n_out + from;
-
-        find_table(&t, j, image * s->n_out + from, false, n);
-        // Compiled for the usual ones.
-        if (t.n == 4)
-            sample_channels(y, x, s, &t, 4, n);
-        else if (t.n == 1)
-            sample_channels(y, x, s, &t, 1, n);
-        else
-            sample_channels(y, x, s, &t, t.n, n);
-    }
-}
-
-static void for_pieces(job *j, void (*run)(void *context, int64_t first, int64_t last))
-{
-    const int64_t n_pieces = (j->s->n_out + PIECE - 1) / PIECE;
-
-    ot__parallel_for(j->s->batch * n_pieces, OT_PAR_MIN / (PIECE * (j->s->channels + 4)) + 1, run,
-                     j);
+    if (t->n == 4)
+        sample_channels(y, x, s, t, 4, n);
+    else if (t->n == 1)
+        sample_channels(y, x, s, t, 1, n);
+    else
+        sample_channels(y, x, s, t, t->n, n);
 }
 
 static void sample(float *y, const float *x, const float *grid, const ot__grid_sample *s)
@@ -213,7 +226,8 @@ static void sample(float *y, const float *x, const float *grid, const ot__grid_s
 
     j.to = y;
     j.x = x;
-    for_pieces(&j, sample_pieces);
+    j.at = sample_piece;
+    for_pieces(&j);
 }
 
 // ---- gradient of the images ----
@@ -294,30 +308,21 @@ OT_SIMD_INLINE void add_channel_slopes(float (*sum)[PIECE], const float *dy, con
     }
 }
 
-static void slope_pieces(void *context, int64_t first, int64_t last)
+static void slope_piece(const job *j, const table *t, int64_t image, int64_t from, int n)
 {
-    const job *j = context;
     const ot__grid_sample *s = j->s;
-    const int64_t n_pieces = (s->n_out + PIECE - 1) / PIECE;
-    table t;
+    const float *x = j->x + image * s->channels * s->n_in;
+    const float *dy = j->dy + image * s->channels * s->n_out + from;
+    float *to = j->to + (image * s->n_out + from) * s->n_axes;
+    float sum[OT__WINDOW_AXES][PIECE] = {{0}};
 
-    for (int64_t piece = first; piece < last; piece++) {
-        const int64_t image = piece / n_pieces, from = piece % n_pieces * PIECE;
-        const int n = (int)OT_MIN((int64_t)PIECE, s->n_out - from);
-        const float *x = j->x + image * s->channels * s->n_in;
-        const float *dy = j->dy + image * s->channels * s->n_out + from;
-        float *to = j->to + (image * s->n_out + from) * s->n_axes;
-        float sum[OT__WINDOW_AXES][PIECE] = {{0}};
-
-        find_table(&t, j, image * s->n_out + from, true, n);
-        if (t.n == 4 && t.n_axes == 2)
-            add_channel_slopes(sum, dy, x, s, &t, 4, 2, n);
-        else
-            add_channel_slopes(sum, dy, x, s, &t, t.n, t.n_axes, n);
-        for (int i = 0; i < n; i++)
-            for (int a = 0; a < s->n_axes; a++)
-                to[i * s->n_axes + a] = sum[s->n_axes - 1 - a][i];
-    }
+    if (t->n == 4 && t->n_axes == 2)
+        add_channel_slopes(sum, dy, x, s, t, 4, 2, n);
+    else
+        add_channel_slopes(sum, dy, x, s, t, t->n, t->n_axes, n);
+    for (int i = 0; i < n; i++)
+        for (int a = 0; a < s->n_axes; a++)
+            to[i * s->n_axes + a] = sum[s->n_axes - 1 - a][i];
 }
 
 static void sample_dgrid(float *dgrid, const float *dy, const float *x, const float *grid,
@@ -328,7 +333,9 @@ static void sample_dgrid(float *dgrid, const float *dy, const float *x, const fl
     j.to = dgrid;
     j.dy = dy;
     j.x = x;
-    for_pieces(&j, slope_pieces);
+    j.has_slopes = true;
+    j.at = slope_piece;
+    for_pieces(&j);
 }
 
 const ot__samplers OT_ISA_NAME(ot__samplers) = {sample, sample_dx, sample_dgrid, PIECE};
