@@ -12,23 +12,93 @@ typedef struct question {
     int n_left; // nodes that may still be evaluated
 } question;
 
-// What a Constant node holds, as far as rules need it: tensors and lists of numbers.
-static const ot_tensor *tensor_of_node(ot_model *model, const ot_node *node)
+// ---- what a Constant node holds ----
+
+typedef struct constant_form {
+    const char *name; // of the attribute
+    ot_attr_kind kind;
+    ot_dtype dtype;
+} constant_form;
+
+static const constant_form forms[] = {
+    {"value", OT_ATTR_TENSOR, OT_DTYPE_UNDEFINED}, {"value_int", OT_ATTR_INT, OT_I64},
+    {"value_ints", OT_ATTR_INTS, OT_I64},          {"value_float", OT_ATTR_FLOAT, OT_F32},
+    {"value_floats", OT_ATTR_FLOATS, OT_F32},      {"value_string", OT_ATTR_STRING, OT_STRING},
+    {"value_strings", OT_ATTR_STRINGS, OT_STRING},
+};
+
+static const void *data_of_attr(const ot_attr *attr)
 {
-    const ot_attr *value = ot__node_attr(node, "value");
-    const ot_attr *ints = ot__node_attr(node, "value_ints");
-    const ot_attr *floats = ot__node_attr(node, "value_floats");
+    switch (attr->kind) {
+    case OT_ATTR_INT:
+        return &attr->i;
+    case OT_ATTR_INTS:
+        return attr->ints;
+    case OT_ATTR_FLOAT:
+        return &attr->f;
+    case OT_ATTR_FLOATS:
+        return attr->floats;
+    case OT_ATTR_STRING:
+        return &attr->s;
+    default:
+        return attr->strings;
+    }
+}
+
+static bool is_constant_node(const ot_node *node)
+{
+    return node != NULL && strcmp(node->op_type, "Constant") == 0 && node->domain[0] == '\0';
+}
+
+// The first form that there is.
+static const ot_attr *attr_of_constant(const ot_node *node, ot_dtype *dtype)
+{
+    for (size_t i = 0; i < OT_COUNT(forms); i++) {
+        const ot_attr *attr = ot__node_attr(node, forms[i].name);
+
+        *dtype = forms[i].dtype;
+        if (attr != NULL && attr->kind == forms[i].kind)
+            return attr;
+    }
+    return NULL;
+}
+
+bool ot__constant_view(const ot_node *node, ot_tensor *view)
+{
+    const ot_attr *attr = attr_of_constant(node, &view->dtype);
+    const bool is_list =
+        attr != NULL && (attr->kind == OT_ATTR_INTS || attr->kind == OT_ATTR_FLOATS ||
+                         attr->kind == OT_ATTR_STRINGS);
+    int64_t count;
+
+    if (attr == NULL)
+        return false;
+    if (attr->kind == OT_ATTR_TENSOR) {
+        *view = *attr->t;
+        view->owns_data = false;
+        return true;
+    }
+    *view = (ot_tensor){.dtype = view->dtype,
+                        .shape = is_list ? OT_SHAPE(attr->n) : OT_SHAPE_SCALAR,
+                        .data = (void *)(uintptr_t)data_of_attr(attr)}; // is never written
+    return ot__shape_count(&view->shape, &count) &&
+           ot__element_bytes(view->dtype, count, &view->n_bytes);
+}
+
+ot_tensor *ot__constant_of_node(const ot_node *node)
+{
+    const ot_attr *value = is_constant_node(node) ? ot__node_attr(node, "value") : NULL;
+    ot_tensor view;
 
     if (value != NULL)
         return value->t;
-    if (ints != NULL && ints->kind == OT_ATTR_INTS)
-        return ot__model_tensor_over(model, OT_I64, &OT_SHAPE(ints->n), ints->ints,
-                                     (size_t)ints->n * sizeof(*ints->ints));
-    return floats == NULL || floats->kind != OT_ATTR_FLOATS
-               ? NULL
-               : ot__model_tensor_over(model, OT_F32, &OT_SHAPE(floats->n), floats->floats,
-                                       (size_t)floats->n * sizeof(*floats->floats));
+    return is_constant_node(node) && ot__constant_view(node, &view)
+               ? ot__model_tensor_over(node->graph->model, view.dtype, &view.shape, view.data,
+                                       view.n_bytes)
+               : NULL;
 }
+
+// ---- what is computed of constants ----
 
 static bool has_few_elements(const ot_value *x)
 {
@@ -77,9 +147,8 @@ static const ot_tensor *constant_of(question *q, const ot_value *x)
 {
     if (x->constant != NULL || x->producer == NULL)
         return x->constant;
-    return strcmp(x->producer->op_type, "Constant") == 0 && x->producer->domain[0] == '\0'
-               ? tensor_of_node(q->model, x->producer)
-               : evaluate_constants(q, x->producer);
+    return is_constant_node(x->producer) ? ot__constant_of_node(x->producer)
+                                         : evaluate_constants(q, x->producer);
 }
 
 ot_status ot__op_known_constant(ot_model *model, const ot_value *x, const ot_tensor **out)

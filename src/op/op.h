@@ -183,6 +183,12 @@ bool ot__identity_of_shape(const ot_node *node); // where the shape is known to 
 bool ot__values_same_shape(const ot_value *x, const ot_value *y); // as far as is known
 bool ot__node_is_identity(const ot_node *node);                   // by its record
 
+// ---- what a Constant node holds (constant.c) ----
+
+// The value in one of the node's forms (a tensor, a number, a list, texts) as a tensor of its
+// model; NULL: another node, or NULL, or a value that is sparse.
+ot_tensor *ot__constant_of_node(const ot_node *node);
+
 // ---- evaluating one node with the reference kernel (eval.c) ----
 
 // For folding and tests. Outputs are created (the caller destroys them); in[i] may be NULL for

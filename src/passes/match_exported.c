@@ -17,9 +17,7 @@ bool ot__match_cast(const ot_node *node)
 
 ot_tensor *ot__match_constant(const ot_node *node)
 {
-    const ot_attr *value = ot__node_is(node, "", "Constant") ? ot__node_attr(node, "value") : NULL;
-
-    return value ? value->t : NULL;
+    return ot__constant_of_node(node);
 }
 
 bool ot__match_number(const ot_value *value, double *number)

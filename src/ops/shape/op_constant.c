@@ -1,79 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constant: a value written down in the node. Folded before anything runs; the kernel serves the
 // folding.
+#include "op/constant.h"
 #include "ops/move/move.h"
 
 #include <string.h>
 
-// The value in one of its forms: bytes of `count` elements. Texts stay in the model, which the plan
-// keeps. False: sparse, which cannot be computed with.
-typedef struct constant_value {
-    ot_dtype dtype;
-    ot_shape shape;
-    const void *data;
-    int64_t number; // where data points for one int
-    float real;
-} constant_value;
-
-static bool read_constant_list(const ot_node *node, const char *name, constant_value *v)
-{
-    int n;
-    const int64_t *ints;
-    const float *floats;
-
-    if (!ot_attr_given(node, name))
-        return false;
-    ints = ot_attr_ints(node, name, &n);
-    v->data = ints;
-    v->dtype = OT_I64;
-    if (strcmp(name, "value_floats") == 0) {
-        floats = ot_attr_floats(node, name, &n);
-        v->data = floats;
-        v->dtype = OT_F32;
-    }
-    v->shape = OT_SHAPE(n);
-    return true;
-}
-
-static bool read_strings(const ot_node *node, constant_value *v)
-{
-    const ot_attr *one = ot__node_attr(node, "value_string");
-    const ot_attr *list = ot__node_attr(node, "value_strings");
-
-    v->dtype = OT_STRING;
-    v->shape = one != NULL || list == NULL ? OT_SHAPE_SCALAR : OT_SHAPE(list->n);
-    v->data = one != NULL ? &one->s : list != NULL ? list->strings : NULL;
-    return one != NULL || list != NULL;
-}
-
-static bool read_constant(const ot_node *node, constant_value *v)
-{
-    const ot_tensor *tensor = ot_attr_tensor(node, "value");
-
-    *v = (constant_value){0};
-    if (tensor != NULL) {
-        v->dtype = ot_tensor_dtype(tensor);
-        v->shape = *ot_tensor_shape(tensor);
-        v->data = ot_tensor_data_const(tensor);
-        return true;
-    }
-    if (ot_attr_given(node, "value_int")) {
-        v->dtype = OT_I64;
-        v->number = ot_attr_int(node, "value_int");
-        v->data = &v->number;
-        return true;
-    }
-    if (ot_attr_given(node, "value_float")) {
-        v->dtype = OT_F32;
-        v->real = ot_attr_float(node, "value_float");
-        v->data = &v->real;
-        return true;
-    }
-    return read_constant_list(node, "value_ints", v) ||
-           read_constant_list(node, "value_floats", v) || read_strings(node, v);
-}
-
-static void infer_constant(ot_infer *c, const constant_value *v)
+static void infer_constant(ot_infer *c, const ot_tensor *v)
 {
     int64_t values[OT_MAX_KNOWN], count;
 
@@ -85,9 +18,9 @@ static void infer_constant(ot_infer *c, const constant_value *v)
 static void constant_infer(ot_infer *c)
 {
     const ot_node *node = ot_infer_node(c);
-    constant_value v;
+    ot_tensor v;
 
-    if (read_constant(node, &v)) {
+    if (ot__constant_view(node, &v)) {
         ot_infer_set(c, 0, v.dtype, &v.shape);
         infer_constant(c, &v);
     } else {
@@ -101,23 +34,20 @@ typedef struct constant_state {
     unsigned char bytes[];
 } constant_state;
 
-// A copy: the plan outlives the graph.
+// A copy: the plan outlives the graph. Texts stay in the model, which the plan keeps.
 static ot_status constant_prep(ot_prep *p)
 {
     constant_state *state;
-    constant_value v;
-    int64_t count;
-    size_t n_bytes;
+    ot_tensor v;
 
-    if (!read_constant(ot_prep_node(p), &v) || !ot__shape_count(&v.shape, &count) ||
-        !ot__element_bytes(v.dtype, count, &n_bytes))
+    if (!ot__constant_view(ot_prep_node(p), &v))
         return ot_prep_fail(p, OT_ERR_UNSUPPORTED, "a value of type %s cannot be computed with",
                             ot_dtype_name(ot_prep_out(p, 0)->dtype));
-    state = ot_prep_state(p, sizeof(*state) + n_bytes);
+    state = ot_prep_state(p, sizeof(*state) + v.n_bytes);
     OT_TRY(ot__made(state));
-    state->n_bytes = n_bytes;
-    if (n_bytes > 0)
-        memcpy(state->bytes, v.data, n_bytes);
+    state->n_bytes = v.n_bytes;
+    if (v.n_bytes > 0)
+        memcpy(state->bytes, v.data, v.n_bytes);
     return OT_OK;
 }
 

@@ -84,6 +84,9 @@ static void a_loop_of_constant_count_becomes_its_turns(void **state)
     assert_values(MODEL("float[2, 3] x", "int64 zero = {0}, float one = {1}, int64[1] axes = {0}",
                         "s = Shape(x) n = Gather(s, zero) h, y = Loop (n, , x) " TURN),
                   (double[]){5, 7, 9, 10, 14, 18}, 6);
+    assert_values(MODEL("float[2, 3] x", "float one = {1}, int64[1] axes = {0}",
+                        "n = Constant<value_int = 2>() h, y = Loop (n, , x) " TURN),
+                  (double[]){5, 7, 9, 10, 14, 18}, 6);
 }
 
 // Unsqueeze had its axes as an attribute then.

@@ -37,6 +37,9 @@ static void parts_taken_by_position_become_outputs_of_split(void **state)
     assert_result(HEAD "{ p = Constant<value = int64 {1}>() s = SplitToSequence<axis = 1>(x, two)"
                        "  y = SequenceAt(s, p) }",
                   2, 2, 2);
+    assert_result(HEAD "{ p = Constant<value_int = 1>() k = Constant<value_ints = [2, 3]>()"
+                       "  s = SplitToSequence<axis = 1>(x, k) y = SequenceAt(s, p) }",
+                  2, 3, 2);
 }
 
 static void unbinding_drops_the_axis(void **state)
