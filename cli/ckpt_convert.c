@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoint files to checkpoint directories, and back: by a session, which knows both.
+// Checkpoint files to checkpoint directories, and back, and from safetensors files of other tools:
+// by a session, which knows all of them.
 #include "ckpt_convert.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "ckpt_summary.h"
 #include "onnxtrain/onnxtrain.h"
 #include "report.h"
 
@@ -84,6 +86,17 @@ static ot_status directory_to_file(conversion *c, const char *from, const char *
     return st == OT_OK ? ot_session_save(c->session, to) : st;
 }
 
+// Of another tool: its tensors are the parameters, in whatever type; all else is as it begins.
+static ot_status foreign_to_file(conversion *c, const char *from, const char *to,
+                                 const char *artifacts)
+{
+    ot_status st = open_session(c, artifacts, NULL);
+
+    if (st == OT_OK)
+        st = ot_session_load_shards(c->session, from);
+    return st == OT_OK ? ot_session_save(c->session, to) : st;
+}
+
 static bool is_directory(const char *path)
 {
     struct stat info;
@@ -93,14 +106,17 @@ static bool is_directory(const char *path)
 
 int convert_checkpoint(const char *from, const char *to, const char *artifacts, bool replaces)
 {
+    const bool is_foreign = ckpt_is_safetensors(from) || ckpt_is_foreign(from);
+    const bool to_file = is_foreign || is_directory(from);
     conversion c = {0};
     struct stat info;
     ot_status st;
 
-    if (is_directory(from) && !replaces && stat(to, &info) == 0)
+    if (to_file && !replaces && stat(to, &info) == 0)
         return report_text("%s: exists already, and is not replaced without --replace", to);
-    st = is_directory(from) ? directory_to_file(&c, from, to, artifacts)
-                            : file_to_directory(&c, from, to, artifacts, replaces);
+    st = is_foreign ? foreign_to_file(&c, from, to, artifacts)
+         : to_file  ? directory_to_file(&c, from, to, artifacts)
+                    : file_to_directory(&c, from, to, artifacts, replaces);
     ot_dict_destroy(c.state);
     ot_session_destroy(c.session);
     ot_checkpoint_destroy(c.checkpoint);

@@ -57,7 +57,8 @@ void ckpt_print_summary(const ot_shards_reader *reader, const ot_shards_info *in
 
 bool ckpt_is_directory(const char *path)
 {
-    static const char *const names[] = {"otckpt.index.json", "latest"};
+    static const char *const names[] = {"otckpt.index.json", "latest",
+                                        "model.safetensors.index.json", "model.safetensors"};
     bool is_one = false;
 
     for (size_t i = 0; !is_one && i < sizeof names / sizeof names[0]; i++) {
@@ -162,16 +163,87 @@ static ot_status add_model(const ot_shards_reader *reader, ot_checkpoint *checkp
     return st;
 }
 
-ot_status ckpt_load_parameters(const char *path, ot_checkpoint **out)
+// Tensors of the parameters' names, types and shapes.
+static ot_status list_wanted(const ot_checkpoint *checkpoint, ot_dict *wanted)
 {
-    ot_shards_reader *reader;
-    ot_status st = ot_checkpoint_create(out);
+    ot_status st = OT_OK;
 
+    for (int i = 0; st == OT_OK && i < ot_checkpoint_parameter_count(checkpoint); i++) {
+        const char *name = ot_checkpoint_parameter_name(checkpoint, i);
+        ot_tensor *value = NULL;
+
+        st = ot_checkpoint_get_parameter(checkpoint, name, &value);
+        if (st == OT_OK)
+            st = ot_dict_take_tensor(wanted, name, value);
+        if (st != OT_OK)
+            ot_tensor_destroy(value);
+    }
+    return st;
+}
+
+static ot_status put_found(const ot_dict *found, ot_checkpoint *checkpoint)
+{
+    ot_status st = OT_OK;
+
+    for (int i = 0; st == OT_OK && i < ot_dict_count(found); i++) {
+        const ot_tensor *value = NULL;
+
+        st = ot_dict_get_tensor(found, ot_dict_name(found, i), &value);
+        if (st == OT_OK)
+            st = ot_checkpoint_set_parameter(checkpoint, ot_dict_name(found, i), value);
+    }
+    return st;
+}
+
+// Another tool's tensors are those of the parameters, in whatever type floats are kept. What the
+// model lacks is left out.
+static ot_status load_over(const char *path, const char *base, ot_checkpoint **out)
+{
+    ot_shards_load_options options = OT_SHARDS_LOAD_OPTIONS_INIT;
+    ot_shards_item item = OT_SHARDS_ITEM_INIT;
+    ot_status st = ot_checkpoint_load_parameters(base, out);
+
+    item.name = "model";
+    options.casts = options.allows_unexpected = 1;
     if (st == OT_OK)
-        st = ot_shards_open(path, &reader);
-    if (st != OT_OK)
-        return st;
-    st = add_model(reader, *out);
+        st = ot_dict_create(&item.dict);
+    if (st == OT_OK)
+        st = list_wanted(*out, item.dict);
+    if (st == OT_OK)
+        st = ot_shards_load(NULL, path, &item, 1, &options);
+    if (st == OT_OK)
+        st = put_found(item.dict, *out);
+    ot_dict_destroy(item.dict);
+    return st;
+}
+
+ot_status ckpt_load_parameters(const char *path, const char *base, ot_checkpoint **out)
+{
+    ot_shards_info info;
+    ot_shards_reader *reader;
+    ot_status st = ot_shards_open(path, &reader);
+
+    *out = NULL;
+    if (st == OT_OK)
+        st = ckpt_look(reader, &info);
+    if (st == OT_OK && info.is_foreign) {
+        st = load_over(path, base, out);
+    } else if (st == OT_OK) {
+        st = ot_checkpoint_create(out);
+        if (st == OT_OK)
+            st = add_model(reader, *out);
+    }
     ot_shards_reader_destroy(reader);
     return st;
+}
+
+bool ckpt_is_foreign(const char *path)
+{
+    ot_shards_info info = {0};
+    ot_shards_reader *reader;
+
+    if (ot_shards_open(path, &reader) != OT_OK || ckpt_look(reader, &info) != OT_OK)
+        info.is_foreign = 0;
+    ot_shards_reader_destroy(reader);
+    return info.is_foreign != 0;
 }

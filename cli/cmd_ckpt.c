@@ -328,7 +328,9 @@ const command command_ckpt = {
                    "write: ls lists those in a directory, show tells what one has, verify reads "
                    "all of it and compares its checksums, reshard writes it again as another "
                    "number of processes would, convert makes one of a checkpoint file, or such a "
-                   "file of one. A directory with a file `latest` stands for the "
+                   "file of one. All but ls also take safetensors files of other tools: one, a "
+                   "list of several, or a directory with model.safetensors[.index.json]. A "
+                   "directory with a file `latest` stands for the "
                    "checkpoint that is named there.",
     .example = "onnxtrain ckpt reshard run/step-1200 whole --ranks 1",
     .tables = {{ckpt_table, 0}},

@@ -25,7 +25,8 @@ static const option_spec export_table[] = {
     {.help = "Files"},
     {"out", OPTION_TEXT, AT(out), "FILE", "the inference model", NULL, NULL, 0},
     {"checkpoint", OPTION_TEXT, AT(checkpoint), "FILE",
-     "parameters to use: a file or checkpoint directory in DIR, as best or step-7, or any other",
+     "parameters to use: a file or checkpoint directory in DIR, as best or step-7, or any other; "
+     "also safetensors files of another tool",
      "checkpoint, or the directory that latest names", NULL, 0},
     {"output", OPTION_LIST, AT(outputs), "NAME", "value of the eval model that becomes an output",
      "of a run: what train --out gives; else the outputs that need no target", NULL, 0},
@@ -84,15 +85,28 @@ static char *find_model(const char *folder)
     return is_ort ? ort : onnx;
 }
 
-static int export_model(const export_values *v, const char *model_path, const char *state_path)
+static ot_status load_state(const char *folder, const char *path, ot_checkpoint **out)
+{
+    char *base;
+    ot_status st;
+
+    if (!ckpt_is_directory(path) && !ckpt_is_safetensors(path))
+        return ot_checkpoint_load_parameters(path, out);
+    base = path_in(folder, "", "checkpoint");
+    st = base ? ckpt_load_parameters(path, base, out) : OT_ERR_NO_MEMORY;
+    free(base);
+    return st;
+}
+
+static int export_model(const export_values *v, const char *folder, const char *model_path,
+                        const char *state_path)
 {
     ot_model *eval = NULL, *model = NULL;
     ot_checkpoint *checkpoint = NULL;
     int code = EXIT_SUCCESS;
 
     if (ot_model_load(model_path, NULL, &eval) != OT_OK ||
-        (ckpt_is_directory(state_path) ? ckpt_load_parameters : ot_checkpoint_load_parameters)(
-            state_path, &checkpoint) != OT_OK ||
+        load_state(folder, state_path, &checkpoint) != OT_OK ||
         ot_model_export_view(eval, checkpoint, v->outputs.items, v->outputs.count, &model) !=
             OT_OK ||
         ot_model_save(model, v->out, NULL) != OT_OK)
@@ -141,7 +155,7 @@ static int export_run(const void *values, const char *const *arguments)
     if (code == EXIT_SUCCESS)
         code = load_op_libraries(&v->op_libraries);
     if (code == EXIT_SUCCESS)
-        code = export_model(v, model_path, state_path);
+        code = export_model(v, folder, model_path, state_path);
     free(model_path);
     free(state_path);
     return code;

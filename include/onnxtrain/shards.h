@@ -132,7 +132,8 @@ typedef struct ot_shards_load_options {
  * but for gaps of up to 64 KiB.
  *
  * @param comm  NULL: this process alone
- * @param path  a checkpoint, or a directory whose file `latest` names one
+ * @param path  a checkpoint, or a directory whose file `latest` names one; or, as ot_shards_open()
+ * takes them, safetensors files of another tool, which have one item, "model"
  * @param items their trees say what is wanted; items that are not given are not read. A tree
  * without any name wants all values, but no tensors
  * @return OT_ERR_NOT_FOUND when there is no checkpoint, and naming items and names that it, or a

@@ -178,9 +178,10 @@ OT_API ot_status ot_session_save_shards(ot_session *session, const char *path,
 OT_API ot_status ot_session_save_shards_async(ot_session *session, ot_shards_job *job,
                                               const char *path,
                                               const ot_shards_save_options *options);
-/** Collective with several ranks: take over what any number of ranks has saved. OT_ERR_NOT_FOUND
- * and OT_ERR_INVALID naming what does not fit; the session is then as it was. OT_ERR_STATE for that
- * of a trainer, which has ot_trainer_load_shards(). */
+/** Collective with several ranks: take over what any number of ranks has saved; of safetensors
+ * files of another tool the values of all parameters, the rest stays. OT_ERR_NOT_FOUND and
+ * OT_ERR_INVALID naming what does not fit; the session is then as it was. OT_ERR_STATE for that of
+ * a trainer, which has ot_trainer_load_shards(). */
 OT_API ot_status ot_session_load_shards(ot_session *session, const char *path);
 
 // ---- byte strings of the program, which are part of "model" ----

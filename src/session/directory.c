@@ -6,11 +6,13 @@
 #include "onnxtrain/shards.h"
 #include "session/ranks.h"
 #include "session/state_dict.h"
+#include "shards/shards.h"
 
 #define ITEM_PROPERTIES "onnxtrain"
 enum { SECTIONS_MAX = 3, ITEMS_MAX = SECTIONS_MAX + 1 };
 
 typedef struct directory_items {
+    unsigned sections;
     ot_dict *state, *properties;
     ot_shards_item items[ITEMS_MAX];
     int n;
@@ -48,7 +50,7 @@ static ot_status copy_state(ot_session *session, const ot__state_owner *owner, d
     ot_state_dict_options options = options_of(session);
 
     options.copy = 1;
-    return ot__session_get_shards(session, sections_of(session), &options, owner, &all->state);
+    return ot__session_get_shards(session, all->sections, &options, owner, &all->state);
 }
 
 // The state as it is, for a job as it lies.
@@ -179,6 +181,18 @@ static ot_status set_directory_items(ot_session *session, const ot__state_owner 
     return st;
 }
 
+// Of another tool: values of parameters, in whatever type floats are kept; the rest stays.
+static ot_status load_foreign(ot_session *session, const ot__state_owner *owner, const char *path,
+                              directory_items *all)
+{
+    const ot_state_dict_options set = options_of(session);
+    ot_shards_load_options options = OT_SHARDS_LOAD_OPTIONS_INIT;
+
+    options.allows_unexpected = options.casts = 1;
+    OT_TRY(ot_shards_load(ot__session_comm(session), path, all->items, 1, &options));
+    return ot__session_set_shards(session, all->sections, all->state, &set, false, owner, NULL);
+}
+
 static ot_status load_directory_items(ot_session *session, const ot__state_owner *owner,
                                       const char *path, directory_items *all)
 {
@@ -193,14 +207,18 @@ ot_status ot__session_load_shards(ot_session *session, ot_status given,
                                   const ot__state_owner *owner, const char *path)
 {
     directory_items all = {0};
-    ot_status st;
+    bool is_foreign;
+    ot_status st = given;
 
-    OT_TRY(make_slots_to_fill(session, given));
+    OT_THEN(st, OT_GIVEN(path));
+    OT_TRY(make_slots_to_fill(session, st));
+    OT_TRY(ot__shards_is_foreign(ot__session_comm(session), path, &is_foreign));
+    all.sections = is_foreign ? OT_STATE_MODEL : sections_of(session);
     OT_TRY(copy_state(session, owner, &all));
     st = list_items(&all);
     OT_THEN(st, empty_own_section(&all));
     st = ot__session_agree(session, st, "load_shards");
-    OT_THEN(st, load_directory_items(session, owner, path, &all));
+    OT_THEN(st, (is_foreign ? load_foreign : load_directory_items)(session, owner, path, &all));
     items_deinit(&all);
     return st;
 }

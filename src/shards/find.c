@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a checkpoint is, and its index.
+// Where a checkpoint is, or what another tool has made, and its index.
 #include <string.h>
 
 #include "shards/shards.h"
@@ -89,7 +89,7 @@ static ot_status follow_latest(const char *path, const char *latest, char **out)
     return st;
 }
 
-ot_status ot__shards_locate(const char *path, char **out)
+static ot_status locate_own(const char *path, char **out)
 {
     char *latest;
     ot_status st;
@@ -105,6 +105,64 @@ ot_status ot__shards_locate(const char *path, char **out)
                                              "'latest'",
                                              path, OT_INDEX_NAME);
     ot__free(latest);
+    return st;
+}
+
+// Where there is no checkpoint of ours: files of others. *out NULL: neither.
+static ot_status locate_foreign(const char *path, char **out)
+{
+    char *latest = ot__path_join(path, "latest");
+
+    *out = NULL;
+    OT_TRY(ot__made(latest != NULL));
+    if (!ot__shards_is_checkpoint(path) && !ot__path_exists(latest))
+        *out = ot__foreign_find(path);
+    ot__free(latest);
+    return OT_OK;
+}
+
+ot_status ot__located_set(ot__located *at, const char *path, bool is_foreign)
+{
+    *at = (ot__located){.path = ot__strdup(path), .is_foreign = is_foreign};
+    at->folder = is_foreign ? ot__path_folder(path) : ot__strdup(path);
+    return ot__made(at->path != NULL && at->folder != NULL);
+}
+
+void ot__located_deinit(ot__located *at)
+{
+    ot__free(at->path);
+    ot__free(at->folder);
+}
+
+ot_status ot__shards_locate(const char *path, ot__located *out)
+{
+    char *found;
+    bool is_foreign;
+    ot_status st;
+
+    OT_TRY(locate_foreign(path, &found));
+    is_foreign = found != NULL;
+    st = is_foreign ? OT_OK : locate_own(path, &found);
+    OT_THEN(st, ot__located_set(out, found, is_foreign));
+    ot__free(found);
+    return st;
+}
+
+ot_status ot__shards_is_foreign(ot_comm *comm, const char *path, bool *is_foreign)
+{
+    ot__buf mark = {0};
+    ot__located at = {0};
+    ot__team team;
+    ot_status st;
+
+    OT_TRY(ot__team_of(comm, &team));
+    st = team.rank == 0 ? ot__shards_locate(path, &at) : OT_OK;
+    ot__buf_text(&mark, at.is_foreign ? "f" : "o");
+    OT_THEN(st, ot__buf_status(&mark));
+    st = ot__team_spread(&team, st, &mark);
+    *is_foreign = st == OT_OK && mark.data[0] == 'f';
+    ot__located_deinit(&at);
+    ot__buf_deinit(&mark);
     return st;
 }
 
@@ -202,13 +260,15 @@ static ot_status load_index(const ot__team *team, const char *folder, ot__index 
     return st == OT_OK ? check_index(team, folder, out) : st;
 }
 
-ot_status ot__index_load(const ot__team *team, const char *folder, ot__index *out)
+ot_status ot__index_load(const ot__team *team, const ot__located *at, ot__index *out)
 {
     ot__buf text = {0};
     ot_status st;
 
     *out = (ot__index){0};
-    st = load_index(team, folder, out, &text);
+    st = at->is_foreign
+             ? ot__team_agree(team, ot__foreign_load(at->path, at->folder, out), "load", NULL, 0)
+             : load_index(team, at->folder, out, &text);
     ot__buf_deinit(&text);
     if (st != OT_OK)
         ot__index_deinit(out);

@@ -14,7 +14,7 @@ typedef struct loading {
     ot_dict **stored;      // per item what the checkpoint has; tensors without their elements
     int n_items;
     ot__leaves leaves;
-    ot__buf folder;
+    ot__located from;
     ot__index index;
     ot__portions pieces;
 } loading;
@@ -204,19 +204,32 @@ static ot_status read_load_call(loading *l, const char *path, const ot_shards_it
     return ot__leaves_of(l->items, n_items, &l->leaves);
 }
 
+static const char marks[] = {'o', 'f'}; // before the path: ours, or that of another tool
+
+static ot_status mark_found(const char *path, ot__buf *out)
+{
+    ot__located at = {0};
+    ot_status st = ot__shards_locate(path, &at);
+
+    if (st == OT_OK)
+        ot__buf_printf(out, "%c%s", marks[at.is_foreign], at.path);
+    OT_THEN(st, ot__buf_status(out));
+    ot__located_deinit(&at);
+    return st;
+}
+
 static ot_status find_for_all(loading *l, const char *path)
 {
-    char *found = NULL;
-    ot_status st = OT_OK;
+    ot__buf found = {0};
+    ot_status st = l->team.rank == 0 ? mark_found(path, &found) : OT_OK;
 
-    if (l->team.rank == 0) {
-        st = ot__shards_locate(path, &found);
-        if (st == OT_OK)
-            ot__buf_text(&l->folder, found);
-        OT_THEN(st, ot__buf_status(&l->folder));
-        ot__free(found);
-    }
-    return ot__team_spread(&l->team, st, &l->folder);
+    st = ot__team_spread(&l->team, st, &found);
+    if (st == OT_OK)
+        st = ot__team_agree(&l->team,
+                            ot__located_set(&l->from, found.data + 1, found.data[0] == marks[1]),
+                            "load", NULL, 0);
+    ot__buf_deinit(&found);
+    return st;
 }
 
 static ot_status read_stored_item(loading *l, int i)
@@ -254,7 +267,7 @@ static ot_status read_pieces(loading *l)
 {
     ot__read_counts counts = {0};
     const ot_status st =
-        ot__portions_read(&l->index, l->folder.data, &l->pieces, l->options.verify, &counts);
+        ot__portions_read(&l->index, l->from.folder, &l->pieces, l->options.verify, &counts);
 
     tell_counts(l, &counts);
     return st;
@@ -267,7 +280,7 @@ static ot_status load_items(loading *l, const char *path, ot_status st)
 
     OT_TRY(ot__team_agree(&l->team, st, "load", fields, (int)OT_COUNT(fields)));
     OT_TRY(find_for_all(l, path));
-    OT_TRY(ot__index_load(&l->team, l->folder.data, &l->index));
+    OT_TRY(ot__index_load(&l->team, &l->from, &l->index));
     OT_TRY(ot__team_agree(&l->team, plan_reads(l), "load", NULL, 0));
     OT_TRY(ot__team_agree(&l->team, read_pieces(l), "load", NULL, 0));
     return ot__team_agree(&l->team, merge_items(l, true), "load", NULL, 0);
@@ -288,6 +301,6 @@ ot_status ot_shards_load(ot_comm *comm, const char *path, const ot_shards_item *
     ot__free(l.pieces.items);
     ot__leaves_deinit(&l.leaves);
     ot__index_deinit(&l.index);
-    ot__buf_deinit(&l.folder);
+    ot__located_deinit(&l.from);
     return st;
 }

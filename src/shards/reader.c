@@ -6,42 +6,16 @@
 #include "shards/shards.h"
 
 struct ot_shards_reader {
-    char *path;   // that callers are told
-    char *folder; // of its files
+    ot__located at; // the path is told to callers
     ot__index index;
 };
 
-static ot_status open_own(ot_shards_reader *reader, const char *path)
+static ot_status open_any(ot_shards_reader *reader, const char *path)
 {
     const ot__team alone = {.n = 1};
 
-    OT_TRY(ot__shards_locate(path, &reader->path));
-    reader->folder = ot__strdup(reader->path);
-    OT_TRY(ot__made(reader->folder != NULL));
-    return ot__index_load(&alone, reader->folder, &reader->index);
-}
-
-// Where there is no checkpoint of ours: files of others. *out NULL: neither.
-static ot_status find_foreign(const char *path, char **out)
-{
-    char *latest = ot__path_join(path, "latest");
-
-    *out = NULL;
-    OT_TRY(ot__made(latest != NULL));
-    if (!ot__shards_is_checkpoint(path) && !ot__path_exists(latest))
-        *out = ot__foreign_find(path);
-    ot__free(latest);
-    return OT_OK;
-}
-
-static ot_status open_any(ot_shards_reader *reader, const char *path)
-{
-    OT_TRY(find_foreign(path, &reader->path));
-    if (reader->path == NULL)
-        return open_own(reader, path);
-    reader->folder = ot__path_folder(reader->path);
-    OT_TRY(ot__made(reader->folder != NULL));
-    return ot__foreign_load(reader->path, reader->folder, &reader->index);
+    OT_TRY(ot__shards_locate(path, &reader->at));
+    return ot__index_load(&alone, &reader->at, &reader->index);
 }
 
 ot_status ot_shards_open(const char *path, ot_shards_reader **out)
@@ -63,8 +37,7 @@ void ot_shards_reader_destroy(ot_shards_reader *reader)
     if (!OT_ENDS(reader))
         return;
     ot__index_deinit(&reader->index);
-    ot__free(reader->path);
-    ot__free(reader->folder);
+    ot__located_deinit(&reader->at);
     ot__handle_leave(reader);
     ot__free(reader);
 }
@@ -73,7 +46,7 @@ void ot_shards_reader_destroy(ot_shards_reader *reader)
 
 const char *ot_shards_reader_path(const ot_shards_reader *reader)
 {
-    return OT_IS_LIVE(reader) ? reader->path : NULL;
+    return OT_IS_LIVE(reader) ? reader->at.path : NULL;
 }
 
 ot_status ot_shards_reader_info(const ot_shards_reader *reader, ot_shards_info *info)
@@ -172,7 +145,7 @@ static ot_status read_leaves(const ot_shards_reader *reader, const ot__leaf *lea
                  : ot__error(OT_ERR_NOT_FOUND, "the checkpoint has no tensor '%s'", leaves[i].key);
     }
     ot__portions_sort(&pieces);
-    OT_THEN(st, ot__portions_read(&reader->index, reader->folder, &pieces, OT_SHARDS_VERIFY_READ,
+    OT_THEN(st, ot__portions_read(&reader->index, reader->at.folder, &pieces, OT_SHARDS_VERIFY_READ,
                                   &counts));
     ot__free(pieces.items);
     return st;
@@ -230,7 +203,7 @@ ot_status ot_shards_reader_read_box(const ot_shards_reader *reader, const char *
 
 static ot_status verify_file(const ot_shards_reader *reader, int i_file)
 {
-    char *path = ot__path_join(reader->folder, reader->index.files[i_file].name);
+    char *path = ot__path_join(reader->at.folder, reader->index.files[i_file].name);
     ot__file_map map = {0};
     ot_status st = ot__made(path != NULL);
 
@@ -238,7 +211,7 @@ static ot_status verify_file(const ot_shards_reader *reader, int i_file)
     if (st == OT_OK) {
         st = ot__index_check_file(&reader->index, i_file, map.data, map.size);
         if (st == OT_ERR_FORMAT)
-            (void)ot__error_prefix(st, "%s", reader->path);
+            (void)ot__error_prefix(st, "%s", reader->at.path);
     }
     ot__file_map_close(&map);
     ot__free(path);
@@ -294,11 +267,11 @@ static ot_status tell_unnamed(const ot_shards_reader *reader)
     for (int i = 0; i < index->n_parts && st == OT_OK; i++)
         st = ot__made(ot__map_put(&named, index->parts[i].name, &named));
     if (st == OT_OK) {
-        ot__directory_list(reader->path, &(const ot__file_names){is_unnamed, &named}, &list);
+        ot__directory_list(reader->at.path, &(const ot__file_names){is_unnamed, &named}, &list);
         st = ot__buf_status(&list);
     }
     if (st == OT_OK)
-        tell_names(reader->path, &list);
+        tell_names(reader->at.path, &list);
     ot__buf_deinit(&list);
     ot__map_deinit(&named);
     return st;

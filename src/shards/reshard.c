@@ -6,7 +6,7 @@
 
 typedef struct resharding {
     ot__index index;
-    char *folder; // of the one that is read
+    ot__located from;
     ot__saving saving;
     ot_tensor *chunk; // that was read last
 } resharding;
@@ -108,7 +108,8 @@ static ot_status fetch_chunk(void *context, const ot__save_chunk *chunk, const v
     leaf.parts = &r->chunk;
     st = ot__plan_load(ot__index_find(&r->index, leaf.key), &leaf, false, &portions);
     ot__portions_sort(&portions);
-    OT_THEN(st, ot__portions_read(&r->index, r->folder, &portions, OT_SHARDS_VERIFY_ALL, &counts));
+    OT_THEN(st,
+            ot__portions_read(&r->index, r->from.folder, &portions, OT_SHARDS_VERIFY_ALL, &counts));
     ot__free(portions.items);
     *data = r->chunk->data;
     return st;
@@ -200,8 +201,8 @@ static ot_status read_reshard_call(resharding *r, const char *path, const char *
     r->saving.team = (ot__team){.n = n_ranks};
     r->saving.path = ot__strdup(to);
     OT_TRY(ot__made(r->saving.path != NULL));
-    OT_TRY(ot__shards_locate(path, &r->folder));
-    OT_TRY(ot__index_load(&alone, r->folder, &r->index));
+    OT_TRY(ot__shards_locate(path, &r->from));
+    OT_TRY(ot__index_load(&alone, &r->from, &r->index));
     r->saving.options.step = (int64_t)r->index.step;
     OT_TRY(take_trees(r));
     return cut_tensors(r);
@@ -217,6 +218,6 @@ ot_status ot_shards_reshard(const char *path, const char *to, int n_ranks,
     ot__saving_deinit(&r.saving);
     ot_tensor_destroy(r.chunk);
     ot__index_deinit(&r.index);
-    ot__free(r.folder);
+    ot__located_deinit(&r.from);
     return st;
 }

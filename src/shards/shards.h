@@ -247,9 +247,18 @@ ot_status ot__team_spread(const ot__team *team, ot_status st, ot__buf *bytes);
 // ---- directories (find.c) ----
 
 bool ot__shards_is_checkpoint(const char *path); // it has an index
-// Where the checkpoint is: at the path; where the file `latest` there says; or what a killed
-// process was about to replace. The caller frees it. OT_ERR_NOT_FOUND.
-ot_status ot__shards_locate(const char *path, char **out);
+// Where a checkpoint is: at the path; where the file `latest` there says; or what a killed process
+// was about to replace. Or, where none of these is, files of another tool. All {0}: none.
+typedef struct ot__located {
+    char *path;   // of the directory; of a foreign file, or of the list of several
+    char *folder; // of all files
+    bool is_foreign;
+} ot__located;
+ot_status ot__shards_locate(const char *path, ot__located *out); // OT_ERR_NOT_FOUND
+ot_status ot__located_set(ot__located *at, const char *path, bool is_foreign);
+void ot__located_deinit(ot__located *at);
+// Collective: files of another tool are there, which have the item "model" and no other.
+ot_status ot__shards_is_foreign(ot_comm *comm, const char *path, bool *is_foreign);
 // The name that a file `latest` says.
 ot_status ot__shards_read_latest(const char *path, char **out);
 // When a checkpoint was made; false: it is none, or cannot be read.
@@ -266,8 +275,8 @@ ot_status ot__foreign_load(const char *path, const char *folder, ot__index *out)
 // ---- reading (find.c, plan_load.c, runs.c, read.c) ----
 
 // The same by all ranks: rank 0 reads the files of the index, and looks whether all others are
-// there with their sizes. Messages name them.
-ot_status ot__index_load(const ot__team *team, const char *folder, ot__index *out);
+// there with their sizes. Of foreign files every rank reads the headers. Messages name them.
+ot_status ot__index_load(const ot__team *team, const ot__located *at, ot__index *out);
 
 // Elements that two boxes share, which both have row-major: runs that are in one piece in both, in
 // the order in which `from` has them.

@@ -62,6 +62,11 @@ out "  model.w f32[2,2], 1 part"
 run 0 info foreign.safetensors --json
 json tensors "v == 2"
 
+run 0 ckpt reshard foreign.safetensors ours --ranks 2
+run 0 ckpt show ours
+out "written by 2 processes: 2 tensors in 4 parts, 22 B in 2 files"
+run 0 ckpt verify ours
+
 # ---- writing anew ----
 run 0 ckpt reshard run whole --ranks 1
 run 0 ckpt show whole
@@ -93,6 +98,59 @@ done
 same moved.sums again.sums
 refuses 1 "back: exists already, and is not replaced without --replace" ckpt convert parts back --artifacts artifacts
 run 0 ckpt convert parts back --artifacts artifacts --replace
+
+# ---- files of another tool: the parameters of the model, over two files and in a narrower type ----
+run 0 ckpt reshard moved one --ranks 1
+cat >as_others.py <<'END'
+import json, struct, sys
+kind, out, lacks = sys.argv[1:]
+raw = open("one/data-00000-00000.safetensors", "rb").read()
+n = 8 + struct.unpack("<Q", raw[:8])[0]
+parts, names = ({}, {}), {}
+for key, entry in json.loads(raw[8:n]).items():
+    name = key.removeprefix("model.").split("@")[0]
+    if key.startswith("model.") and name != lacks:
+        begin, end = entry["data_offsets"]
+        data = raw[n + begin : n + end]
+        if kind == "BF16":
+            data = b"".join(data[i + 2 : i + 4] for i in range(0, len(data), 4))
+        parts[len(names) % 2][name] = (entry["shape"], data)
+        names[name] = f"model-0000{len(names) % 2 + 1}-of-00002.safetensors"
+for i, tensors in enumerate(parts):
+    header, body = {"__metadata__": {"format": "pt"}}, b""
+    for name, (shape, data) in tensors.items():
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(body), len(body) + len(data)]}
+        body += data
+    text = json.dumps(header).encode()
+    open(f"{out}/model-0000{i + 1}-of-00002.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + body)
+json.dump({"metadata": {}, "weight_map": names}, open(f"{out}/model.safetensors.index.json", "w"))
+END
+mkdir tool narrow lacking
+python3 as_others.py F32 tool none
+python3 as_others.py BF16 narrow none
+for path in tool tool/model.safetensors.index.json; do
+    run 0 export artifacts --checkpoint $path --output scores --out foreign.onnx
+    same foreign.onnx checkpoint.onnx
+done
+run 0 ckpt convert tool taken --artifacts artifacts
+run 0 export artifacts --checkpoint taken --output scores --out taken.onnx
+same taken.onnx checkpoint.onnx
+run 0 ckpt convert narrow taken --artifacts artifacts --replace
+run 0 export artifacts --checkpoint taken --output scores --out taken.onnx
+run 0 export artifacts --checkpoint narrow --output scores --out narrow.onnx
+same taken.onnx narrow.onnx
+run 0 eval narrow.onnx --data plain.csv --loss cross-entropy
+python3 as_others.py F32 lacking w2
+refuses 1 "w2" export artifacts --checkpoint lacking --output scores --out none.onnx
+refuses 1 "w2" ckpt convert lacking none --artifacts artifacts
+refuses 1 "b" export artifacts --checkpoint foreign.safetensors --output scores --out none.onnx
+head -c 60 tool/model-00002-of-00002.safetensors >lacking/model-00002-of-00002.safetensors
+refuses 1 "lacking/model-00002-of-00002.safetensors" export artifacts --checkpoint lacking --output scores --out none.onnx
+refuses 1 "lacking/model-00002-of-00002.safetensors" ckpt convert lacking none --artifacts artifacts
+refuses 1 "lacking/model-00002-of-00002.safetensors" ckpt reshard lacking none
+printf '{"weight_map":{"w1":"../tool/model-00001-of-00002.safetensors"}}' >lacking/model.safetensors.index.json
+refuses 1 "lacking/model.safetensors.index.json" ckpt convert lacking none --artifacts artifacts
+[ ! -e none ] && [ ! -e none.onnx ] || fail "something was written"
 
 # ---- what is wrong ----
 printf 'x' | dd of=run/step-7/data-00002-00000.safetensors bs=1 seek=139 conv=notrunc 2>/dev/null

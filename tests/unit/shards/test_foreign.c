@@ -117,6 +117,45 @@ static void several_files_are_read_by_their_list(void **state)
     expect_refused(list, OT_ERR_FORMAT, "model.safetensors.index.json: byte ");
 }
 
+static ot_tensor *zeros(const ot_shape *shape)
+{
+    ot_tensor *tensor;
+
+    assert_int_equal(ot_tensor_create(OT_F32, shape, &tensor), OT_OK);
+    memset(ot_tensor_data(tensor), 0, ot_tensor_bytes(tensor));
+    return tensor;
+}
+
+static void files_of_another_maker_fill_trees(void **state)
+{
+    const char *folder = in_folder(state, ".");
+    ot_shards_load_options options = OT_SHARDS_LOAD_OPTIONS_INIT;
+    ot_shards_item item = OT_SHARDS_ITEM_INIT;
+    const ot_tensor *tensor;
+
+    write_bytes(in_folder(state, "a.safetensors"), vector, sizeof vector - 1);
+    write_bytes(in_folder(state, "b.safetensors"), other, sizeof other - 1);
+    write_list(in_folder(state, "model.safetensors.index.json"), "b.safetensors");
+    item.name = "model";
+    assert_int_equal(ot_dict_create(&item.dict), OT_OK);
+    assert_int_equal(ot_dict_take_tensor(item.dict, "w", zeros(&OT_SHAPE(2, 2))), OT_OK);
+    assert_int_equal(ot_dict_take_tensor(item.dict, "b", zeros(&OT_SHAPE(3))), OT_OK);
+    options.allows_unexpected = 1;
+    assert_int_equal(ot_shards_load(NULL, folder, &item, 1, &options), OT_ERR_INVALID); // f16
+    options.casts = 1;
+    assert_int_equal(ot_shards_load(NULL, folder, &item, 1, &options), OT_OK);
+    assert_int_equal(ot_dict_get_tensor(item.dict, "w", &tensor), OT_OK);
+    assert_true(((const float *)ot_tensor_data_const(tensor))[3] == 4);
+    assert_int_equal(ot_dict_get_tensor(item.dict, "b", &tensor), OT_OK);
+    assert_true(((const float *)ot_tensor_data_const(tensor))[2] == 3);
+    options.allows_unexpected = 0;
+    assert_int_equal(ot_shards_load(NULL, folder, &item, 1, &options), OT_ERR_NOT_FOUND);
+    item.name = "optimizer";
+    assert_int_equal(ot_shards_load(NULL, folder, &item, 1, &options), OT_ERR_NOT_FOUND);
+    assert_non_null(strstr(ot_error_message(), "no item 'optimizer', it has: model"));
+    ot_dict_destroy(item.dict);
+}
+
 static void every_allocation_of_a_list_may_fail(void **state)
 {
     const char *list = in_folder(state, "model.safetensors.index.json");
@@ -142,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SHARDS_TEST(a_file_of_another_maker_is_read),
         SHARDS_TEST(several_files_are_read_by_their_list),
+        SHARDS_TEST(files_of_another_maker_fill_trees),
         SHARDS_TEST(every_allocation_of_a_list_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
