@@ -153,6 +153,7 @@ static ot_status set_strings(reader *r)
 // "f32[2]{1, 2}"
 static ot_status set_tensor(reader *r)
 {
+    static const ot__cast_rule as_usual = {0};
     const size_t length = strcspn(r->at, "[");
     number list[MAX_LIST];
     ot_shape shape = {0};
@@ -182,11 +183,10 @@ static ot_status set_tensor(reader *r)
     if (n != ot_tensor_count(tensor))
         return malformed(r, "as many elements as the shape has");
     for (int k = 0; k < n; k++) {
-        uint8_t *to = (uint8_t *)tensor->data + (size_t)k * ot_dtype_size(dtype);
-        const bool done = list[k].is_int ? ot__convert(to, dtype, &list[k].i, OT_I64, 1)
-                                         : ot__convert(to, dtype, &list[k].f, OT_F64, 1);
+        const ot__elements from = list[k].is_int ? (ot__elements){&list[k].i, OT_I64, 0}
+                                                 : (ot__elements){&list[k].f, OT_F64, 0};
 
-        if (!done)
+        if (!ot__convert_range(tensor->data, dtype, k, from, 1, &as_usual))
             return malformed(r, "another element type");
     }
     return ot__made(ot__node_set_tensor(r->node, r->name, tensor));

@@ -91,15 +91,27 @@ static uint64_t type_bit(const char *name)
     return ot__dtype_from_name(name, &dtype) ? UINT64_C(1) << dtype : 0;
 }
 
-// But strings, whose elements have no size of their own: what carries them says so.
+// But strings, whose elements have no size of their own, and packed types, whose elements have no
+// bytes of their own: what takes them as they are says so.
 static uint64_t every_type(void)
 {
     uint64_t set = 0;
 
-#define DTYPE_BIT(constant, number, text, bits) set |= UINT64_C(1) << (number);
+#define DTYPE_BIT(constant, number, text, n_bits) set |= (uint64_t)((n_bits) >= 8) << (number);
     OT_DTYPE_LIST(DTYPE_BIT)
 #undef DTYPE_BIT
-    return set & ~(UINT64_C(1) << OT_DTYPE_UNDEFINED | UINT64_C(1) << OT_STRING);
+    return set;
+}
+
+static uint64_t packed_types(void)
+{
+    uint64_t set = 0;
+
+#define DTYPE_BIT(constant, number, text, n_bits)                                                  \
+    set |= (uint64_t)((n_bits) > 0 && (n_bits) < 8) << (number);
+    OT_DTYPE_LIST(DTYPE_BIT)
+#undef DTYPE_BIT
+    return set;
 }
 
 // The words up to ';' or the end as a set.
@@ -139,13 +151,16 @@ bool ot__types_set(const char *types, const char *variable, uint64_t *set)
 static const uint64_t narrow_floats = UINT64_C(1) << OT_F16 | UINT64_C(1) << OT_BF16;
 
 // A variable that may be f32 may be f16 and bf16 too: nodes of those run kernels for f32 (edges.c).
-// Optimizers do not: what they keep would lose small updates.
+// Optimizers do not: what they keep would lose small updates. One that may be any type may be a
+// packed one: its elements are then moved as bytes.
 uint64_t ot__op_type_set(const ot_op_def *op, const char *type)
 {
     uint64_t set;
 
     if (!ot__types_set(op->types, type, &set))
         return type_bit(type);
+    if ((every_type() & ~set) == 0)
+        set |= packed_types();
     return (set >> OT_F32 & 1) != 0 && op->rule == NULL ? set | narrow_floats : set;
 }
 

@@ -143,7 +143,16 @@ static ot_status check_kernel(const ot_op_def *op, const ot_kernel *k, bool afte
     return OT_OK;
 }
 
-// Every element type of every variable is taken by a reference kernel, f16 and bf16 by conversion.
+// The set, and what is converted to a type of it (edges.c).
+static uint64_t with_converted(uint64_t set)
+{
+    for (int t = 1; t < 64; t++)
+        if ((set >> ot__edges_type((ot_dtype)t) & 1) != 0)
+            set |= UINT64_C(1) << t;
+    return set;
+}
+
+// Every element type of every variable is taken by a reference kernel, some by conversion.
 static ot_status check_types_taken(const ot_op_def *op, const ot_port *port)
 {
     uint64_t taken = 0, set;
@@ -152,9 +161,7 @@ static ot_status check_types_taken(const ot_op_def *op, const ot_port *port)
     for (const ot_kernel *k = op->kernels; k->name != NULL; k++)
         if ((k->flags & OT_KERNEL_REFERENCE) != 0)
             taken |= ot__types_set(k->types, port->type, &set) ? set : UINT64_MAX;
-    if ((taken >> OT_F32 & 1) != 0)
-        taken |= UINT64_C(1) << OT_F16 | UINT64_C(1) << OT_BF16;
-    taken = ot__op_type_set(op, port->type) & ~taken;
+    taken = ot__op_type_set(op, port->type) & ~with_converted(taken);
     if (taken != 0)
         return wrong(op, "no reference kernel takes %s at %s",
                      ot__types_text(taken, text, sizeof text), port->name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for f32 run nodes of f16 and bf16: their arguments of those types are converted to f32 in
-// scratch, the kernel runs on that, and what it has written is converted back. Where the record
-// says what it does by image, that is done a few images at a time: so little scratch stays in the
-// caches.
+// Kernels for f32 run nodes of f16 and bf16, and kernels for types of whole bytes those of packed
+// types: arguments of these types are converted in scratch, the kernel runs on that, and what it
+// has written is converted back. Where the record says what it does by image, that is done a few
+// images at a time: so little scratch stays in the caches.
 #include "op/op.h"
 
 enum { NOT_CONVERTED = -1, NOWHERE = -1, MAX_CONSTANT = 4096, SUM_SPAN = 1 << 14 };
@@ -10,18 +10,23 @@ enum { NOT_CONVERTED = -1, NOWHERE = -1, MAX_CONSTANT = 4096, SUM_SPAN = 1 << 14
 // to (weights and their gradients), which each of them goes through once more.
 static const double PIECE_BYTES = 0x1p21, PIECE_SHARE = 2;
 
-static bool is_narrow(const ot_arg *arg)
+ot_dtype ot__edges_type(ot_dtype dtype)
 {
-    return arg != NULL && ot__dtype_is_narrow(arg->dtype);
+    return ot__dtype_is_narrow(dtype) ? OT_F32 : ot__dtype_unpacked(dtype);
+}
+
+static bool edge_converts(const ot_arg *arg)
+{
+    return arg != NULL && ot__edges_type(arg->dtype) != arg->dtype;
 }
 
 bool ot__edges_wanted(const ot_prep *p)
 {
     for (int i = 0; i < p->n_in; i++)
-        if (is_narrow(p->in[i]))
+        if (edge_converts(p->in[i]))
             return true;
     for (int i = 0; i < p->n_out; i++)
-        if (is_narrow(p->out[i]))
+        if (edge_converts(p->out[i]))
             return true;
     return false;
 }
@@ -64,6 +69,18 @@ static void count_arg(batch *b, const ot_arg *arg, bool by_image)
         b->n_images = arg->shape.dim[0];
 }
 
+// Pieces of it need not begin at whole bytes.
+static bool has_packed(const ot_prep *p)
+{
+    for (int i = 0; i < p->n_in; i++)
+        if (p->in[i] != NULL && ot__dtype_is_packed(p->in[i]->dtype))
+            return true;
+    for (int i = 0; i < p->n_out; i++)
+        if (p->out[i] != NULL && ot__dtype_is_packed(p->out[i]->dtype))
+            return true;
+    return false;
+}
+
 // How often the kernel runs: equal pieces, which shapes and records decide alone.
 static int64_t pieces_of_batch(const ot_prep *p)
 {
@@ -72,7 +89,7 @@ static int64_t pieces_of_batch(const ot_prep *p)
     double most;
     int64_t n = 1;
 
-    if (op->by_image.in == 0)
+    if (op->by_image.in == 0 || has_packed(p))
         return 1;
     for (int i = 0; i < p->n_in; i++)
         count_arg(&b, p->in[i], has_port(op->by_image.in, i));
@@ -84,19 +101,19 @@ static int64_t pieces_of_batch(const ot_prep *p)
     return n;
 }
 
-// ---- arguments in f32 ----
+// ---- arguments in another type ----
 
 // `is_piece`: a piece of it; `is_sum`: every piece adds to it.
 static const ot_arg *widened(ot__edges *e, int at, const ot_arg *arg, bool is_piece, bool is_sum)
 {
     if (arg == NULL || e->n_pieces == 1)
         is_piece = is_sum = false;
-    if (!is_narrow(arg) && !is_piece && !is_sum)
+    if (!edge_converts(arg) && !is_piece && !is_sum)
         return arg;
     e->args[at] = *arg;
     e->args[at].data = NULL;
-    if (is_narrow(arg)) {
-        e->args[at].dtype = OT_F32;
+    if (edge_converts(arg)) {
+        e->args[at].dtype = ot__edges_type(arg->dtype);
         e->slot[at] = 0; // its place comes with the scratch
     }
     if (is_piece) {
@@ -111,7 +128,7 @@ static const ot_arg *widened(ot__edges *e, int at, const ot_arg *arg, bool is_pi
 static ot_status widen_constant(ot__arena *arena, const ot_prep *p, ot__edges *e, int i)
 {
     const ot_arg *x = p->in[i];
-    float *elements;
+    void *elements;
 
     e->constant[i] = NULL;
     if (p->constant == NULL || p->constant[i] == NULL || x == NULL || e->is_piece[i])
@@ -122,9 +139,9 @@ static ot_status widen_constant(ot__arena *arena, const ot_prep *p, ot__edges *e
     }
     if (x->count > MAX_CONSTANT)
         return OT_OK;
-    elements = ot__arena_alloc(arena, ((size_t)x->count + 1) * sizeof *elements);
+    elements = ot__arena_alloc(arena, ((size_t)x->count + 1) * ot_dtype_size(e->args[i].dtype));
     OT_TRY(ot__made(elements != NULL));
-    (void)ot__convert(elements, OT_F32, p->constant[i], x->dtype, x->count);
+    (void)ot__convert(elements, e->args[i].dtype, p->constant[i], x->dtype, x->count);
     e->constant[i] = e->args[i].data = elements;
     e->slot[i] = NOT_CONVERTED; // for good
     return OT_OK;
@@ -184,6 +201,7 @@ static int replaceable_input(const ot_op_def *op, const ot__edges *e, int n_in, 
         return -1;
     for (int i = 0; i < n_in; i++)
         if (has_port(ports, i) && e->slot[i] != NOT_CONVERTED && !e->is_state[i] &&
+            e->args[i].dtype == e->args[n_in].dtype &&
             ot__shape_equal(&e->args[i].shape, &e->args[n_in].shape) &&
             ot__layout_equal(e->args[i].layout, e->args[n_in].layout))
             return i;
@@ -199,7 +217,7 @@ size_t ot__edges_place(const ot_op_def *op, const ot_kernel *kernel, ot__edges *
     for (int i = 0; i < n_in + n_out; i++)
         if (e->slot[i] != NOT_CONVERTED && !(i == n_in && shared >= 0)) {
             e->slot[i] = (int64_t)at;
-            at += ot__align_up((size_t)e->args[i].count * sizeof(float));
+            at += ot__align_up((size_t)e->args[i].count * ot_dtype_size(e->args[i].dtype));
         }
     if (shared >= 0)
         e->slot[n_in] = e->slot[shared];
@@ -251,7 +269,7 @@ static void bring_inputs(const ot_run *r, ot__edges *e, bool pieces, int64_t k)
             continue;
         if (e->slot[i] != NOT_CONVERTED) {
             x->data = edges_scratch(r, e->slot[i]);
-            ot__convert_floats(x->data, OT_F32, piece_of(e, i, from, k), from->dtype, x->count);
+            ot__convert_elements(x->data, x->dtype, piece_of(e, i, from, k), from->dtype, x->count);
         } else if (pieces)
             x->data = piece_of(e, i, from, k);
     }
@@ -297,8 +315,8 @@ static void take_outputs(const ot_run *r, const ot__edges *e, int64_t k)
         const ot_arg *y = &e->args[at];
 
         if (e->is_piece[at] && e->slot[at] != NOT_CONVERTED)
-            ot__convert_floats(piece_of(e, at, r->out[i], k), r->out[i]->dtype, y->data, OT_F32,
-                               y->count);
+            ot__convert_elements(piece_of(e, at, r->out[i], k), r->out[i]->dtype, y->data, y->dtype,
+                                 y->count);
         if (k > 0 && e->term[i] != NOWHERE) {
             edges_sum sum = {.from = y->data};
 
@@ -313,16 +331,16 @@ static void give_back(const ot_run *r, const ot__edges *e)
 {
     for (int i = 0; i < r->n_in; i++)
         if (e->slot[i] != NOT_CONVERTED && e->is_state[i])
-            ot__convert_floats(r->in[i]->data, r->in[i]->dtype, e->args[i].data, OT_F32,
-                               r->in[i]->count);
+            ot__convert_elements(r->in[i]->data, r->in[i]->dtype, e->args[i].data, e->args[i].dtype,
+                                 r->in[i]->count);
     for (int i = 0; i < r->n_out; i++) {
         const int at = r->n_in + i;
         const int64_t slot = e->slot[at];
 
         if (slot != NOT_CONVERTED && !e->is_piece[at])
-            ot__convert_floats(r->out[i]->data, r->out[i]->dtype,
-                               e->term[i] != NOWHERE ? edges_scratch(r, slot) : e->args[at].data,
-                               OT_F32, r->out[i]->count);
+            ot__convert_elements(r->out[i]->data, r->out[i]->dtype,
+                                 e->term[i] != NOWHERE ? edges_scratch(r, slot) : e->args[at].data,
+                                 e->args[at].dtype, r->out[i]->count);
     }
 }
 

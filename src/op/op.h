@@ -207,12 +207,13 @@ ot_status ot__node_set_attrs_text(ot_node *node, const char *text);
 
 // ---- preparing kernels (prep.c): used by exec and eval ----
 
-// edges.c: what a kernel for f32 sees of a node of f16 and bf16.
+// edges.c: what a kernel for f32 sees of a node of f16 and bf16, and one for types of whole bytes
+// of a node of packed types.
 typedef struct ot__edges {
-    ot_arg *args; // in f32: of inputs, then outputs
+    ot_arg *args; // converted: of inputs, then outputs
     const ot_arg **in;
     ot_arg **out;          // those of the node where they have another type
-    const void **constant; // small ones in f32
+    const void **constant; // small ones converted
     int64_t *slot;         // per args: where in the scratch; -1: it is not converted
     bool *is_state;        // per input
     // The kernel runs n_pieces times, with as many images of those args that `is_piece` marks.
@@ -245,13 +246,14 @@ struct ot_prep {
     int n_threads;
     bool reproducible;
     const bool *open; // per input entry: its form is still to be chosen; NULL: none is
-    // Where some argument is f16 or bf16 (ot__edges_wanted): lets select take a kernel for f32,
-    // which is then shown in, out and constant of `edges`; NULL: only exact types.
+    // Where some argument is f16, bf16 or packed (ot__edges_wanted): lets select take a kernel for
+    // what these are converted to, which is then shown in, out and constant of `edges`; NULL: only
+    // exact types.
     ot__edges *edges;
     ot__reasons *reasons; // receives them; NULL: nobody asks
     // results
     const ot_layout **want_in, **want_out; // NULL arrays while layouts are not asked for
-    bool is_widened;                       // select has taken a kernel for f32 by `edges`
+    bool is_widened;                       // select has taken a kernel by `edges`
     size_t scratch_bytes;
     void *state; // owned by whoever prepares; ot__prep_release frees it
     ot_status status;
@@ -269,6 +271,7 @@ ot_status ot__kernel_prepare(const ot_kernel *kernel, ot_prep *p); // fills stat
 void ot__kernel_release(const ot_kernel *kernel, void *state);
 
 // edges.c
+ot_dtype ot__edges_type(ot_dtype dtype); // what it is converted to; itself: it is not
 bool ot__edges_wanted(const ot_prep *p);
 ot_status ot__edges_make(ot__arena *arena, const ot_prep *p, ot__edges *edges);
 // Where converted arguments of `kernel` go: the bytes of the scratch, whose first `kernel_bytes`
@@ -284,6 +287,10 @@ bool ot__products_take(ot_dtype narrow);
 // Between f32 and f16 or bf16, in parallel (ops/elementwise/cast.c).
 void ot__convert_floats(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
                         int64_t count);
+// Between any numeric types, as Cast converts them, in parallel (the same).
+void ot__convert_elements(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
+                          int64_t count);
+#define OT__PACKED_TYPES "u4 i4 f4e2m1 u2 i2 f6e2m3 f6e3m2" // ot__dtype_is_packed
 
 // ---- ports of many records (infer_rules.c), each of type T ----
 

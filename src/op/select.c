@@ -4,10 +4,10 @@
 
 #include "op/op.h"
 
-// What a port of a node has; f16 and bf16 count as f32 where they are converted.
+// What a port of a node has, or what that is converted to.
 static ot_dtype seen(const ot_value *value, bool widened)
 {
-    return widened && ot__dtype_is_narrow(value->dtype) ? OT_F32 : value->dtype;
+    return widened ? ot__edges_type(value->dtype) : value->dtype;
 }
 
 static bool takes_port(const ot_kernel *kernel, const ot_op_def *op, const ot_port *port,
@@ -118,7 +118,7 @@ static const ot_kernel *select_among(ot_prep *p, int which, bool widened)
     return NULL;
 }
 
-// By a kernel for f32, whose `can_run` sees f32.
+// By a kernel for the types that those of the node are converted to, which its `can_run` sees.
 static const ot_kernel *select_widened(ot_prep *p, int which)
 {
     const ot_arg *const *in = p->in, *const *out = p->out;

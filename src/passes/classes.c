@@ -31,7 +31,7 @@ static void append_hex(ot__buf *text, const void *bytes, size_t n)
 // Large ones are the same when they are the same tensor.
 static void class_tensor(ot__buf *text, const ot_tensor *t)
 {
-    const size_t n_bytes = (size_t)ot_tensor_count(t) * ot_dtype_size(t->dtype);
+    const size_t n_bytes = ot_tensor_bytes(t);
 
     ot__buf_printf(text, "%d[", (int)t->dtype);
     for (int k = 0; k < t->shape.ndim; k++)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversion between element types, through f64 for floats and i64 or u64 for integers.
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -28,17 +29,22 @@ typedef struct format {
     int n_exponent, n_mantissa, bias;
     bool has_inf;
     bool is_fnuz;        // no negative zero: that pattern is NaN
+    bool no_nan;         // all patterns are numbers
     uint32_t nan;        // pattern written for NaN
     uint32_t most, over; // largest finite pattern; what is written above it and for infinity
 } format;
 
 static const format formats[] = {
-    [OT_F16] = {5, 10, 15, true, false, 0x7e00, 0x7bff, 0x7c00},
-    [OT_BF16] = {8, 7, 127, true, false, 0x7fc0, 0x7f7f, 0x7f80},
-    [OT_F8E4M3FN] = {4, 3, 7, false, false, 0x7f, 0x7e, 0x7e},
-    [OT_F8E4M3FNUZ] = {4, 3, 8, false, true, 0x80, 0x7f, 0x7f},
-    [OT_F8E5M2] = {5, 2, 15, true, false, 0x7f, 0x7b, 0x7b},
-    [OT_F8E5M2FNUZ] = {5, 2, 16, false, true, 0x80, 0x7f, 0x7f},
+    [OT_F16] = {5, 10, 15, true, false, false, 0x7e00, 0x7bff, 0x7c00},
+    [OT_BF16] = {8, 7, 127, true, false, false, 0x7fc0, 0x7f7f, 0x7f80},
+    [OT_F8E4M3FN] = {4, 3, 7, false, false, false, 0x7f, 0x7e, 0x7e},
+    [OT_F8E4M3FNUZ] = {4, 3, 8, false, true, false, 0x80, 0x7f, 0x7f},
+    [OT_F8E5M2] = {5, 2, 15, true, false, false, 0x7f, 0x7b, 0x7b},
+    [OT_F8E5M2FNUZ] = {5, 2, 16, false, true, false, 0x80, 0x7f, 0x7f},
+    // NaN becomes -0, as in ml_dtypes.
+    [OT_F4E2M1] = {2, 1, 1, false, false, true, 0x8, 0x7, 0x7},
+    [OT_F6E2M3] = {2, 3, 1, false, false, true, 0x20, 0x1f, 0x1f},
+    [OT_F6E3M2] = {3, 2, 3, false, false, true, 0x20, 0x1f, 0x1f},
 };
 
 static double small_to_f64(uint32_t bits, const format *f)
@@ -49,7 +55,7 @@ static double small_to_f64(uint32_t bits, const format *f)
              mantissa = magnitude & ((1u << f->n_mantissa) - 1);
     double value;
 
-    if (f->is_fnuz ? bits == f->nan : !f->has_inf && magnitude == f->nan)
+    if (!f->no_nan && (f->is_fnuz ? bits == f->nan : !f->has_inf && magnitude == f->nan))
         return NAN;
     if (f->has_inf && exponent == (1u << f->n_exponent) - 1)
         value = mantissa ? (double)NAN : (double)INFINITY;
@@ -84,6 +90,40 @@ static uint32_t f64_to_small(double value, const format *f)
     if (magnitude > f->most)
         magnitude = f->over;
     return magnitude == 0 && f->is_fnuz ? 0 : sign | magnitude;
+}
+
+// ---- f8e8m0: an exponent alone, of 2 ----
+
+enum { E8M0_BIAS = 127, E8M0_MOST = 254, E8M0_NAN = 255 };
+
+static double e8m0_to_f64(uint32_t bits)
+{
+    return bits == E8M0_NAN ? (double)NAN : ldexp(1, (int)bits - E8M0_BIAS);
+}
+
+// ONNX leaves open what becomes of negative numbers: their magnitude does.
+static uint8_t f64_to_e8m0(double value, const ot__cast_rule *rule)
+{
+    int exponent;
+    double m;
+
+    value = fabs(value);
+    if (isnan(value))
+        return E8M0_NAN;
+    if (isinf(value) || value == 0)
+        exponent = value == 0 ? INT_MIN : INT_MAX;
+    else {
+        m = 2 * frexp(value, &exponent); // value = m * 2^(exponent - 1), m in [1, 2)
+        exponent -= 1;
+        if (rule->rounding == OT__ROUND_UP ? m > 1
+                                           : rule->rounding == OT__ROUND_NEAREST && m >= 1.5)
+            exponent++;
+    }
+    if (exponent < -E8M0_BIAS)
+        return rule->unsaturated ? E8M0_NAN : 0;
+    if (exponent > E8M0_MOST - E8M0_BIAS)
+        return rule->unsaturated ? E8M0_NAN : E8M0_MOST;
+    return (uint8_t)(exponent + E8M0_BIAS);
 }
 
 float ot__f16_to_f32(uint16_t bits)
@@ -136,23 +176,41 @@ static const format *format_of(ot_dtype dtype)
 static bool is_unsigned(ot_dtype dtype)
 {
     return dtype == OT_U8 || dtype == OT_U16 || dtype == OT_U32 || dtype == OT_U64 ||
-           dtype == OT_BOOL;
+           dtype == OT_BOOL || dtype == OT_U4 || dtype == OT_U2;
+}
+
+static bool is_integer(ot_dtype dtype)
+{
+    return ot__dtype_is_int(dtype) || dtype == OT_BOOL || dtype == OT_U4 || dtype == OT_I4 ||
+           dtype == OT_U2 || dtype == OT_I2;
 }
 
 static bool is_convertible(ot_dtype dtype)
 {
-    return dtype == OT_F32 || dtype == OT_F64 || dtype == OT_BOOL || ot__dtype_is_int(dtype) ||
+    return dtype == OT_F32 || dtype == OT_F64 || is_integer(dtype) || dtype == OT_F8E8M0 ||
            format_of(dtype) != NULL;
 }
 
 // ---- a piece at a time; elements may lie at any address (files) ----
 
-enum { PIECE = 256 };
+enum { PIECE = 256 }; // a multiple of OT__WHOLE_BYTES
 
-static void load_floats(double *out, const uint8_t *from, ot_dtype dtype, int n)
+// Elements of a byte or less as their bits, in `bytes` where they are packed.
+static const uint8_t *piece_bytes(uint8_t *bytes, ot__elements from, int n)
 {
+    if (!ot__dtype_is_packed(from.dtype))
+        return (const uint8_t *)from.data + (size_t)from.first * ot_dtype_size(from.dtype);
+    ot__unpack_bits(bytes, from.data, from.dtype, from.first, n);
+    return bytes;
+}
+
+static void load_floats(double *out, ot__elements piece, int n)
+{
+    uint8_t bytes[PIECE];
+    const uint8_t *from = piece_bytes(bytes, piece, n);
+    const ot_dtype dtype = piece.dtype;
     const format *f = format_of(dtype);
-    const size_t size = ot_dtype_size(dtype);
+    const size_t size = OT_MAX(ot_dtype_size(dtype), (size_t)1);
 
     for (int i = 0; i < n; i++, from += size) {
         if (dtype == OT_F32) {
@@ -162,7 +220,7 @@ static void load_floats(double *out, const uint8_t *from, ot_dtype dtype, int n)
         } else if (dtype == OT_F64) {
             memcpy(&out[i], from, sizeof(out[i]));
         } else if (size == 1) {
-            out[i] = small_to_f64(*from, f);
+            out[i] = dtype == OT_F8E8M0 ? e8m0_to_f64(*from) : small_to_f64(*from, f);
         } else {
             uint16_t bits;
             memcpy(&bits, from, sizeof(bits));
@@ -171,34 +229,50 @@ static void load_floats(double *out, const uint8_t *from, ot_dtype dtype, int n)
     }
 }
 
-static void store_floats(uint8_t *to, ot_dtype dtype, const format *f, const double *values, int n)
+// Where elements go, and how.
+typedef struct target {
+    uint8_t *data;
+    ot_dtype dtype;
+    const format *format;
+    const ot__cast_rule *rule;
+} target;
+
+static void store_floats(const target *t, int64_t first, const double *values, int n)
 {
-    const size_t size = ot_dtype_size(dtype);
+    const size_t size = OT_MAX(ot_dtype_size(t->dtype), (size_t)1);
+    const bool is_packed = ot__dtype_is_packed(t->dtype);
+    uint8_t bytes[PIECE], *to = is_packed ? bytes : t->data + (size_t)first * size;
 
     for (int i = 0; i < n; i++, to += size) {
-        if (dtype == OT_F32) {
+        if (t->dtype == OT_F32) {
             float value = (float)values[i];
             memcpy(to, &value, sizeof(value));
-        } else if (dtype == OT_F64) {
+        } else if (t->dtype == OT_F64) {
             memcpy(to, &values[i], sizeof(values[i]));
         } else if (size == 1) {
-            *to = (uint8_t)f64_to_small(values[i], f);
+            *to = t->dtype == OT_F8E8M0 ? f64_to_e8m0(values[i], t->rule)
+                                        : (uint8_t)f64_to_small(values[i], t->format);
         } else {
             // What came from f32 takes the short way; the detour would round twice for others.
             float narrow = (float)values[i];
-            uint16_t bits = dtype == OT_F16 && (double)narrow == values[i]
+            uint16_t bits = t->dtype == OT_F16 && (double)narrow == values[i]
                                 ? ot__f32_to_f16(narrow)
-                                : (uint16_t)f64_to_small(values[i], f);
+                                : (uint16_t)f64_to_small(values[i], t->format);
             memcpy(to, &bits, sizeof(bits));
         }
     }
+    if (is_packed)
+        ot__pack_bits(t->data, t->dtype, first, bytes, n);
 }
 
 // Integers as 64 bits, sign-extended where the type is signed.
-static void load_ints(uint64_t *out, const uint8_t *from, ot_dtype dtype, int n)
+static void load_ints(uint64_t *out, ot__elements piece, int n)
 {
-    const size_t size = ot_dtype_size(dtype);
-    const uint64_t sign = is_unsigned(dtype) ? 0 : UINT64_C(1) << (size * 8 - 1);
+    uint8_t bytes[PIECE];
+    const uint8_t *from = piece_bytes(bytes, piece, n);
+    const ot_dtype dtype = piece.dtype;
+    const size_t size = OT_MAX(ot_dtype_size(dtype), (size_t)1);
+    const uint64_t sign = is_unsigned(dtype) ? 0 : UINT64_C(1) << (ot__dtype_bits(dtype) - 1);
 
     for (int i = 0; i < n; i++, from += size) {
         uint16_t u16;
@@ -220,12 +294,14 @@ static void load_ints(uint64_t *out, const uint8_t *from, ot_dtype dtype, int n)
 }
 
 // The low bits, as in C and NumPy.
-static void store_ints(uint8_t *to, ot_dtype dtype, const uint64_t *values, int n)
+static void store_ints(const target *t, int64_t first, const uint64_t *values, int n)
 {
-    const size_t size = ot_dtype_size(dtype);
+    const size_t size = OT_MAX(ot_dtype_size(t->dtype), (size_t)1);
+    const bool is_packed = ot__dtype_is_packed(t->dtype);
+    uint8_t bytes[PIECE], *to = is_packed ? bytes : t->data + (size_t)first * size;
 
     for (int i = 0; i < n; i++, to += size) {
-        const uint64_t value = dtype == OT_BOOL ? values[i] != 0 : values[i];
+        const uint64_t value = t->dtype == OT_BOOL ? values[i] != 0 : values[i];
         const uint32_t u32 = (uint32_t)value;
         const uint16_t u16 = (uint16_t)value;
 
@@ -238,12 +314,17 @@ static void store_ints(uint8_t *to, ot_dtype dtype, const uint64_t *values, int 
         else
             memcpy(to, &value, sizeof(value));
     }
+    if (is_packed)
+        ot__pack_bits(t->data, t->dtype, first, bytes, n);
 }
 
-// Toward zero; outside the type's range its nearest end, NaN gives 0: nothing is undefined.
+// Toward zero; outside the type's range its nearest end, NaN gives 0: nothing is undefined. Of
+// packed types the low bits of the integer stay, as in ONNX's node tests.
 static uint64_t f64_to_int(double value, ot_dtype dtype)
 {
-    int n_bits = (int)ot_dtype_size(dtype) * 8;
+    if (ot__dtype_is_packed(dtype))
+        dtype = OT_I64;
+    const int n_bits = ot__dtype_bits(dtype);
 
     if (dtype == OT_BOOL)
         return value != 0;
@@ -274,64 +355,71 @@ static double int_to_f64(uint64_t value, bool is_signed, ot_dtype to_dtype)
     return is_negative ? -(double)magnitude : (double)magnitude;
 }
 
-static void convert_piece(uint8_t *to, ot_dtype to_dtype, const format *to_format,
-                          const uint8_t *from, ot_dtype from_dtype, int n)
+static void convert_piece(const target *t, int64_t first, ot__elements from, int n)
 {
-    const bool from_int = ot__dtype_is_int(from_dtype) || from_dtype == OT_BOOL;
-    const bool to_int = ot__dtype_is_int(to_dtype) || to_dtype == OT_BOOL;
+    const bool from_int = is_integer(from.dtype), to_int = is_integer(t->dtype);
     uint64_t ints[PIECE];
     double floats[PIECE];
 
     if (from_int)
-        load_ints(ints, from, from_dtype, n);
+        load_ints(ints, from, n);
     else
-        load_floats(floats, from, from_dtype, n);
+        load_floats(floats, from, n);
     for (int i = 0; i < n && from_int && !to_int; i++)
-        floats[i] = int_to_f64(ints[i], !is_unsigned(from_dtype), to_dtype);
+        floats[i] = int_to_f64(ints[i], !is_unsigned(from.dtype), t->dtype);
     for (int i = 0; i < n && !from_int && to_int; i++)
-        ints[i] = f64_to_int(floats[i], to_dtype);
+        ints[i] = f64_to_int(floats[i], t->dtype);
     if (to_int)
-        store_ints(to, to_dtype, ints, n);
+        store_ints(t, first, ints, n);
     else
-        store_floats(to, to_dtype, to_format, floats, n);
+        store_floats(t, first, floats, n);
 }
 
-static bool convert_elements(void *to, ot_dtype to_dtype, const format *to_format, const void *from,
-                             ot_dtype from_dtype, int64_t count)
+// ONNX's Cast to an 8-bit float saturates unless told otherwise; to f16 and bf16 it never does.
+// Unsaturated, what is beyond an 8-bit float becomes infinity, or NaN where it has none.
+static const format *as_told(const format *f, const ot__cast_rule *rule, format *open)
 {
-    const size_t to_size = ot_dtype_size(to_dtype), from_size = ot_dtype_size(from_dtype);
+    if (f == NULL || !rule->unsaturated || f->no_nan)
+        return f;
+    *open = *f;
+    open->over = f->has_inf ? f->most + 1 : f->nan;
+    return open;
+}
 
-    if (!is_convertible(to_dtype) || !is_convertible(from_dtype))
+bool ot__convert_range(void *to, ot_dtype to_dtype, int64_t to_first, ot__elements from,
+                       int64_t count, const ot__cast_rule *rule)
+{
+    const size_t size = ot_dtype_size(to_dtype);
+    target t = {to, to_dtype, NULL, rule};
+    format open;
+
+    if (!is_convertible(to_dtype) || !is_convertible(from.dtype))
         return false;
-    if (to_dtype == from_dtype && to_dtype != OT_BOOL) {
+    if (to_dtype == from.dtype && to_dtype != OT_BOOL && size > 0) {
         if (count > 0)
-            memmove(to, from, (size_t)count * to_size);
+            memmove(t.data + (size_t)to_first * size,
+                    (const uint8_t *)from.data + (size_t)from.first * size, (size_t)count * size);
         return true;
     }
-    for (int64_t i = 0; i < count; i += PIECE)
-        convert_piece((uint8_t *)to + (size_t)i * to_size, to_dtype, to_format,
-                      (const uint8_t *)from + (size_t)i * from_size, from_dtype,
-                      (int)OT_MIN(count - i, PIECE));
+    t.format = as_told(format_of(to_dtype), rule, &open);
+    for (int64_t i = 0; i < count; i += PIECE, from.first += PIECE)
+        convert_piece(&t, to_first + i, from, (int)OT_MIN(count - i, PIECE));
     return true;
 }
 
 bool ot__convert(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype, int64_t count)
 {
-    return convert_elements(to, to_dtype, format_of(to_dtype), from, from_dtype, count);
+    static const ot__cast_rule as_usual = {0};
+
+    return ot__convert_range(to, to_dtype, 0, (ot__elements){from, from_dtype, 0}, count,
+                             &as_usual);
 }
 
-// ONNX's Cast to an 8-bit float saturates unless told otherwise; to f16 and bf16 it never does.
-// Unsaturated, what is beyond an 8-bit float becomes infinity, or NaN where it has none.
-bool ot__convert_unsaturated(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
-                             int64_t count)
+double ot__element_f64(const void *data, ot_dtype dtype, int64_t index)
 {
-    const format *saturated = format_of(to_dtype);
-    format open;
+    static const ot__cast_rule as_usual = {0};
+    double value = 0;
 
-    if (saturated != NULL) {
-        open = *saturated;
-        open.over = open.has_inf ? open.most + 1 : open.nan;
-    }
-    return convert_elements(to, to_dtype, saturated != NULL ? &open : NULL, from, from_dtype,
-                            count);
+    (void)ot__convert_range(&value, OT_F64, 0, (ot__elements){data, dtype, index}, 1, &as_usual);
+    return value;
 }

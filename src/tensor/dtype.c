@@ -57,9 +57,30 @@ const char *ot_dtype_name(ot_dtype dtype)
     return is_dtype(dtype) ? rows[dtype].name : "unknown";
 }
 
+int ot__dtype_bits(ot_dtype dtype)
+{
+    return is_dtype(dtype) ? rows[dtype].bits : 0;
+}
+
 size_t ot_dtype_size(ot_dtype dtype)
 {
-    return is_dtype(dtype) ? (size_t)rows[dtype].bits / 8 : 0;
+    return (size_t)ot__dtype_bits(dtype) / 8;
+}
+
+bool ot__dtype_is_packed(ot_dtype dtype)
+{
+    const int bits = ot__dtype_bits(dtype);
+
+    return bits > 0 && bits < 8;
+}
+
+ot_dtype ot__dtype_unpacked(ot_dtype dtype)
+{
+    if (!ot__dtype_is_packed(dtype))
+        return dtype;
+    if (dtype == OT_I4 || dtype == OT_I2)
+        return OT_I8;
+    return dtype == OT_U4 || dtype == OT_U2 ? OT_U8 : OT_F8E4M3FN;
 }
 
 bool ot__dtype_is_float(ot_dtype dtype)

@@ -262,31 +262,26 @@ bool ot__tensor_is_uniform(const ot_tensor *t)
     const size_t element = n > 0 ? n_bytes / (size_t)n : 0;
     const char *data = t ? t->data : NULL;
 
+    if (n > 0 && ot__dtype_is_packed(t->dtype)) {
+        for (int64_t k = 1; k < n; k++)
+            if (ot__tensor_get_f64(t, k) != ot__tensor_get_f64(t, 0))
+                return false;
+        return true;
+    }
     return n == 0 || memcmp(data, data + element, n_bytes - element) == 0;
-}
-
-static void get_element(const ot_tensor *tensor, int64_t index, void *to, ot_dtype dtype)
-{
-    const size_t size = ot_dtype_size(tensor->dtype);
-    uint64_t element[2] = {0}; // as large as any, and aligned
-
-    memcpy(element, (const char *)tensor->data + (size_t)index * size,
-           OT_MIN(size, sizeof element));
-    ot__convert(to, dtype, element, tensor->dtype, 1);
 }
 
 double ot__tensor_get_f64(const ot_tensor *tensor, int64_t index)
 {
-    double value = 0;
-
-    get_element(tensor, index, &value, OT_F64);
-    return value;
+    return ot__element_f64(tensor->data, tensor->dtype, index);
 }
 
 int64_t ot__tensor_get_i64(const ot_tensor *tensor, int64_t index)
 {
+    static const ot__cast_rule as_usual = {0};
     int64_t value = 0;
 
-    get_element(tensor, index, &value, OT_I64);
+    (void)ot__convert_range(&value, OT_I64, 0, (ot__elements){tensor->data, tensor->dtype, index},
+                            1, &as_usual);
     return value;
 }

@@ -10,9 +10,13 @@
 
 // ---- element types (dtype.c) ----
 
-bool ot__dtype_is_float(ot_dtype dtype);                     // f16 bf16 f32 f64
-bool ot__dtype_is_narrow(ot_dtype dtype);                    // f16 bf16
-bool ot__dtype_is_int(ot_dtype dtype);                       // signed and unsigned, not bool
+bool ot__dtype_is_float(ot_dtype dtype);  // f16 bf16 f32 f64
+bool ot__dtype_is_narrow(ot_dtype dtype); // f16 bf16
+bool ot__dtype_is_int(ot_dtype dtype);    // signed and unsigned of whole bytes, not bool
+bool ot__dtype_is_packed(ot_dtype dtype); // below 8 bits: elements share bytes
+// Of a packed type: that of one byte which has all its numbers; any other: itself.
+ot_dtype ot__dtype_unpacked(ot_dtype dtype);
+int ot__dtype_bits(ot_dtype dtype);                          // of an element; 0: none of its own
 bool ot__dtype_from_name(const char *name, ot_dtype *dtype); // "f32"
 const char *ot__dtype_onnx_name(ot_dtype dtype); // "float", as ONNX's textual syntax spells it
 bool ot__dtype_from_onnx_name(const char *name, ot_dtype *dtype); // "float"
@@ -114,9 +118,33 @@ uint16_t ot__f32_to_bf16(float value);
 // Convert `count` elements as ONNX's Cast does (float to int truncates, to bool is != 0). False: no
 // such conversion.
 bool ot__convert(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype, int64_t count);
-// The same with Cast's saturate = 0, which matters to 8-bit floats only.
-bool ot__convert_unsaturated(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
-                             int64_t count);
+
+// How Cast says that numbers become 8-bit floats; all zero: as it does when it says nothing.
+typedef enum ot__rounding { OT__ROUND_UP, OT__ROUND_DOWN, OT__ROUND_NEAREST } ot__rounding;
+typedef struct ot__cast_rule {
+    bool unsaturated;      // what is beyond the type becomes infinity, or NaN where it has none
+    ot__rounding rounding; // to f8e8m0; of a tie up
+} ot__cast_rule;
+
+// Packed types (packed.c): the first element lies in the lowest bits. Any number of elements, a
+// multiple of OT__WHOLE_BYTES, fills whole bytes.
+enum { OT__WHOLE_BYTES = 8 };
+// The bits of elements first .. first + n - 1, each in a byte.
+void ot__unpack_bits(uint8_t *to, const void *from, ot_dtype packed, int64_t first, int64_t n);
+// The other way. What the last byte has behind the last of them becomes 0, so that elements are
+// written in order, and what is written at the same time begins at whole bytes.
+void ot__pack_bits(void *to, ot_dtype packed, int64_t first, const uint8_t *from, int64_t n);
+
+// Where the elements of a conversion lie: from number `first` of them on.
+typedef struct ot__elements {
+    const void *data;
+    ot_dtype dtype;
+    int64_t first;
+} ot__elements;
+// ot__convert() of elements in the middle, of packed types too; writes as ot__pack_bits().
+bool ot__convert_range(void *to, ot_dtype to_dtype, int64_t to_first, ot__elements from,
+                       int64_t count, const ot__cast_rule *rule);
+double ot__element_f64(const void *data, ot_dtype dtype, int64_t index); // of a numeric type
 
 // ---- tensors (tensor.c) ----
 

@@ -44,6 +44,14 @@ static const ot_op_case bit_cast_cases[] = {
     {.name = "strings", .in = {"f32[2]"}, .attrs = "to = 8", .error = OT_ERR_INVALID},
     {.name = "an unknown type", .in = {"f32[2]"}, .attrs = "to = 99", .error = OT_ERR_INVALID},
     {.name = "no type", .in = {"f32[2]"}, .error = OT_ERR_INVALID},
+    {.name = "elements of four bits",
+     .in = {"i4[5]{-8,-1,0,1,7}"},
+     .attrs = "to = 21",
+     .out = {"u4[5]{8,15,0,1,7}"}},
+    {.name = "floats of four bits",
+     .in = {"u4[3]{1,9,7}"},
+     .attrs = "to = 23",
+     .out = {"f4e2m1[3]{0.5,-0.5,6}"}},
     {0},
 };
 OT_OP_TEST("BitCast", 26, bit_cast_cases)

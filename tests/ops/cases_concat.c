@@ -49,6 +49,10 @@ static const ot_op_case concat_cases[] = {
      .in = {"f32[2]", "f64[2]"},
      .attrs = "axis = 0",
      .error = OT_ERR_INVALID},
+    {.name = "elements of four bits, odd parts",
+     .in = {"i4[1]{-8}", "i4[3]{1,2,-3}", "i4[0]", "i4[1]{7}"},
+     .attrs = "axis = 0",
+     .out = {"i4[5]{-8,1,2,-3,7}"}},
     {0},
 };
 OT_OP_TEST("Concat", 13, concat_cases)

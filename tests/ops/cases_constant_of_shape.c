@@ -26,6 +26,16 @@ static const ot_op_case constant_of_shape_cases[] = {
     {.name = "too many axes",
      .in = {"i64[17]{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1} const"},
      .error = OT_ERR_INVALID},
+    {.name = "four bits",
+     .in = {"i64[1]{3} const"},
+     .attrs = "value = i4[1]{-3}",
+     .out = {"i4[3]{-3,-3,-3}"},
+     .opset = 21},
+    {.name = "a float of four bits",
+     .in = {"i64[1]{3} const"},
+     .attrs = "value = f4e2m1[1]{-1.5}",
+     .out = {"f4e2m1[3]{-1.5,-1.5,-1.5}"},
+     .opset = 23},
     {0},
 };
 OT_OP_TEST("ConstantOfShape", 20, constant_of_shape_cases)

@@ -50,6 +50,9 @@ static const ot_op_case gather_cases[] = {
      .attrs = "axis = 1",
      .error = OT_ERR_INVALID},
     {.name = "indices of floats", .in = {"f32[3]", "f32[1]"}, .error = OT_ERR_UNSUPPORTED},
+    {.name = "elements of four bits",
+     .in = {"u4[3,3]{0,1,2,3,4,5,6,7,8}", "i64[2]{2,0}"},
+     .out = {"u4[2,3]{6,7,8,0,1,2}"}},
     {0},
 };
 OT_OP_TEST("Gather", 13, gather_cases)

@@ -16,6 +16,7 @@ static const ot_op_case identity_cases[] = {
     {.name = "opset 7", .in = {"f32[3]"}, .out = {"f32[3]"}, .opset = 7},
     {.name = "empty", .in = {"f32[0]"}, .out = {"f32[0]"}},
     {.name = "no such attribute", .in = {"f32[3]"}, .attrs = "to = 1", .error = OT_ERR_INVALID},
+    {.name = "elements of two bits", .in = {"u2[3]{0,3,2}"}, .out = {"u2[3]{0,3,2}"}},
     {0},
 };
 OT_OP_TEST("Identity", 13, identity_cases)

@@ -101,6 +101,14 @@ static const ot_op_case pad_cases[] = {
     {.name = "a pad below every extent",
      .in = {"f32[2,4]", "i64[4]{0,-9223372036854775807,0,0} const"},
      .error = OT_ERR_INVALID},
+    {.name = "elements of four bits",
+     .in = {"u4[1,3]{1,15,7}", "i64[4]{0,1,0,1} const", "u4[]{9} const"},
+     .out = {"u4[1,5]{9,1,15,7,9}"},
+     .opset = 21},
+    {.name = "floats of four bits",
+     .in = {"f4e2m1[3]{1,-6,0.5}", "i64[2]{1,0} const", "f4e2m1[]{1.5} const"},
+     .out = {"f4e2m1[4]{1.5,1,-6,0.5}"},
+     .opset = 23},
     {0},
 };
 OT_OP_TEST("Pad", 13, pad_cases)

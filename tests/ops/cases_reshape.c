@@ -44,6 +44,10 @@ static const ot_op_case reshape_cases[] = {
      .in = {"f32[6]", "i64[2]{6,0} const"},
      .error = OT_ERR_INVALID},
     {.name = "shape is a matrix", .in = {"f32[6]", "i64[1,2]{2,3} const"}, .error = OT_ERR_INVALID},
+    {.name = "elements of four bits",
+     .in = {"i4[3,5] in -8..7", "i64[2]{5,3} const"},
+     .out = {"i4[5,3]"},
+     .opset = 21},
     {0},
 };
 OT_OP_TEST("Reshape", 14, reshape_cases)

@@ -82,6 +82,9 @@ static const ot_op_case slice_cases[] = {
     {.name = "more starts than axes",
      .in = {"f32[4]", "i64[2]{0,0} const", "i64[2]{3,4} const"},
      .error = OT_ERR_INVALID},
+    {.name = "elements of two bits, from the middle of a byte",
+     .in = {"i2[7]{-2,-1,0,1,0,-1,-2}", "i64[1]{1} const", "i64[1]{6} const"},
+     .out = {"i2[5]{-1,0,1,0,-1}"}},
     {0},
 };
 OT_OP_TEST("Slice", 13, slice_cases)

@@ -72,6 +72,18 @@ static const ot_op_case transpose_cases[] = {
      .in = {"f32[2,M,N,1]"},
      .attrs = "perm = [0, 3, 2, 1]",
      .edges = "M vector, N vector"},
+    {.name = "elements of four bits, rows of odd length",
+     .in = {"i4[2,3]{-8,-7,-1,0,3,7}"},
+     .out = {"i4[3,2]{-8,0,-7,3,-1,7}"},
+     .opset = 21},
+    {.name = "floats of four bits",
+     .in = {"f4e2m1[3,1]{-0.5,6,1.5}"},
+     .out = {"f4e2m1[1,3]{-0.5,6,1.5}"},
+     .opset = 23},
+    {.name = "elements of two bits, several threads",
+     .in = {"u2[91,401] in 0..3"},
+     .out = {"u2[401,91]"},
+     .opset = 25},
     {0},
 };
 OT_OP_TEST("Transpose", 13, transpose_cases)

@@ -102,10 +102,34 @@ static void slot_make(slot *s, ot_dtype dtype, const ot_shape *shape, const ot_l
                       .layout = layout};
 }
 
+static void move_packed(void *to, const ot_layout *to_layout, const void *from,
+                        const ot_layout *from_layout, const ot_tensor *like)
+{
+    const int64_t count = ot_tensor_count(like);
+    uint8_t *before = malloc((size_t)count), *after = malloc((size_t)count);
+
+    ot__unpack_bits(before, from, like->dtype, 0, count);
+    ot__layout_convert(after, to_layout, before, from_layout, &like->shape, 1);
+    ot__pack_bits(to, like->dtype, 0, after, count);
+    free(before);
+    free(after);
+}
+
+static void move_elements(void *to, const ot_layout *to_layout, const void *from,
+                          const ot_layout *from_layout, const ot_tensor *like)
+{
+    if (like->n_bytes == 0)
+        return;
+    if (ot__dtype_is_packed(like->dtype))
+        move_packed(to, to_layout, from, from_layout, like);
+    else
+        ot__layout_convert(to, to_layout, from, from_layout, &like->shape,
+                           ot_dtype_size(like->dtype));
+}
+
 static void slot_put(slot *s, const ot_tensor *t)
 {
-    ot__layout_convert(s->arg.data, s->arg.layout, t->data, NULL, &t->shape,
-                       ot_dtype_size(t->dtype));
+    move_elements(s->arg.data, s->arg.layout, t->data, NULL, t);
 }
 
 static const ot_tensor *result_at(const buffers *b, int at)
@@ -174,8 +198,7 @@ static void add_result(buffers *b, const slot *s)
         fail("cannot keep a result: %s", ot_error_message());
         exit(1);
     }
-    ot__layout_convert(t->data, NULL, s->arg.data, s->arg.layout, &t->shape,
-                       ot_dtype_size(t->dtype));
+    move_elements(t->data, NULL, s->arg.data, s->arg.layout, t);
     b->tensor[b->n++] = t;
 }
 

@@ -90,15 +90,12 @@ bool spec_parse(const char *text, spec *out)
 
 static void put(ot_tensor *tensor, int64_t k, double value)
 {
-    uint8_t *to = (uint8_t *)tensor->data + (size_t)k * ot_dtype_size(tensor->dtype);
+    static const ot__cast_rule as_usual = {0};
+    const int64_t whole = (int64_t)value;
+    const ot__elements from = ot__dtype_is_int(tensor->dtype) ? (ot__elements){&whole, OT_I64, 0}
+                                                              : (ot__elements){&value, OT_F64, 0};
 
-    if (ot__dtype_is_int(tensor->dtype)) {
-        const int64_t whole = (int64_t)value;
-
-        ot__convert(to, tensor->dtype, &whole, OT_I64, 1);
-    } else {
-        ot__convert(to, tensor->dtype, &value, OT_F64, 1);
-    }
+    ot__convert_range(tensor->data, tensor->dtype, k, from, 1, &as_usual);
 }
 
 bool spec_values(const spec *s, ot_tensor *tensor)

@@ -14,7 +14,7 @@ typedef struct ot__quantization {
     bool saturates; // where 8-bit floats are made
 } ot__quantization;
 
-// Any numeric element types; 8-bit floats have no zero point. zero_point NULL: 0.
+// Any numeric element types. zero_point NULL: 0.
 typedef struct ot__quantized_data {
     void *y;
     const void *x, *scale, *zero_point;

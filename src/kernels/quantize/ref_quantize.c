@@ -4,7 +4,7 @@
 
 #include "kernels/kernels.h"
 
-enum { PIECE = 256 };
+enum { PIECE = 256 }; // a multiple of OT__WHOLE_BYTES
 
 typedef struct job {
     const ot__quantized_data *d;
@@ -20,8 +20,15 @@ bool ot__ref_quantized_range(ot_dtype dtype, double *low, double *high)
         ot_dtype dtype;
         double low, high;
     } ranges[] = {
-        {OT_I8, INT8_MIN, INT8_MAX}, {OT_U8, 0, UINT8_MAX},          {OT_I16, INT16_MIN, INT16_MAX},
-        {OT_U16, 0, UINT16_MAX},     {OT_I32, INT32_MIN, INT32_MAX},
+        {OT_I8, INT8_MIN, INT8_MAX},
+        {OT_U8, 0, UINT8_MAX},
+        {OT_I16, INT16_MIN, INT16_MAX},
+        {OT_U16, 0, UINT16_MAX},
+        {OT_I32, INT32_MIN, INT32_MAX},
+        {OT_I4, -8, 7},
+        {OT_U4, 0, 15},
+        {OT_I2, -2, 1},
+        {OT_U2, 0, 3},
     };
 
     for (size_t i = 0; i < OT_COUNT(ranges); i++)
@@ -31,11 +38,6 @@ bool ot__ref_quantized_range(ot_dtype dtype, double *low, double *high)
             return true;
         }
     return false;
-}
-
-static const void *element_at(const void *data, ot_dtype dtype, int64_t i)
-{
-    return (const char *)data + (size_t)i * ot_dtype_size(dtype);
 }
 
 // Which scale and zero point element number `i` has.
@@ -52,12 +54,23 @@ static int64_t scale_at(const ot__quantization *q, int64_t i)
 
 static double number_at(const void *data, ot_dtype dtype, int64_t i)
 {
-    double value = 0;
+    return dtype == OT_F32 ? (double)((const float *)data)[i] : ot__element_f64(data, dtype, i);
+}
 
-    if (dtype == OT_F32)
-        return (double)((const float *)data)[i];
-    (void)ot__convert(&value, OT_F64, element_at(data, dtype, i), dtype, 1);
-    return value;
+// Elements from number `first` on; pieces begin at whole bytes.
+static void load_piece(double *piece, const void *x, ot_dtype dtype, int64_t first, int64_t n)
+{
+    static const ot__cast_rule as_usual = {0};
+
+    (void)ot__convert_range(piece, OT_F64, 0, (ot__elements){x, dtype, first}, n, &as_usual);
+}
+
+static void store_piece(const job *j, int64_t first, const void *piece, ot_dtype dtype, int64_t n)
+{
+    const ot__cast_rule rule = {.unsaturated = !j->q->saturates};
+
+    (void)ot__convert_range(j->d->y, j->d->y_dtype, first, (ot__elements){piece, dtype, 0}, n,
+                            &rule);
 }
 
 static double zero_point(const ot__quantized_data *d, int64_t i)
@@ -76,7 +89,7 @@ static void quantize_piece(const job *j, int64_t first, int64_t n)
     double piece[PIECE];
     int64_t whole[PIECE];
 
-    (void)ot__convert(piece, OT_F64, element_at(d->x, d->x_dtype, first), d->x_dtype, n);
+    load_piece(piece, d->x, d->x_dtype, first, n);
     for (int64_t k = 0; k < n; k++) {
         const int64_t at = scale_at(j->q, first + k);
 
@@ -85,14 +98,14 @@ static void quantize_piece(const job *j, int64_t first, int64_t n)
             const double rounded = rint(piece[k]) + zero_point(d, at);
 
             whole[k] = (int64_t)fmax(j->low, fmin(j->high, rounded)); // never NaN
+        } else {
+            piece[k] += zero_point(d, at);
         }
     }
     if (j->high > j->low)
-        (void)ot__convert((void *)element_at(d->y, d->y_dtype, first), d->y_dtype, whole, OT_I64,
-                          n);
+        store_piece(j, first, whole, OT_I64, n);
     else
-        (void)(j->q->saturates ? ot__convert : ot__convert_unsaturated)(
-            (void *)element_at(d->y, d->y_dtype, first), d->y_dtype, piece, OT_F64, n);
+        store_piece(j, first, piece, OT_F64, n);
 }
 
 static void dequantize_piece(const job *j, int64_t first, int64_t n)
@@ -100,7 +113,7 @@ static void dequantize_piece(const job *j, int64_t first, int64_t n)
     const ot__quantized_data *d = j->d;
     double piece[PIECE];
 
-    (void)ot__convert(piece, OT_F64, element_at(d->x, d->x_dtype, first), d->x_dtype, n);
+    load_piece(piece, d->x, d->x_dtype, first, n);
     for (int64_t k = 0; k < n; k++) {
         const int64_t at = scale_at(j->q, first + k);
         const double from_zero = piece[k] - zero_point(d, at);
@@ -108,20 +121,27 @@ static void dequantize_piece(const job *j, int64_t first, int64_t n)
 
         piece[k] = j->is_wide ? from_zero * scale : (double)((float)from_zero * (float)scale);
     }
-    (void)ot__convert((void *)element_at(d->y, d->y_dtype, first), d->y_dtype, piece, OT_F64, n);
+    store_piece(j, first, piece, OT_F64, n);
+}
+
+static int64_t quantized_count(const ot__quantization *q)
+{
+    return q->outer * q->axis * q->inner;
 }
 
 static void quantize_part(void *context, int64_t first, int64_t last)
 {
     const job *j = context;
 
-    for (int64_t i = first; i < last; i += PIECE)
-        j->piece(j, i, OT_MIN((int64_t)PIECE, last - i));
+    for (int64_t i = first; i < last; i++)
+        j->piece(j, i * PIECE, OT_MIN((int64_t)PIECE, quantized_count(j->q) - i * PIECE));
 }
 
 static void run_job(job j)
 {
-    ot__parallel_for(j.q->outer * j.q->axis * j.q->inner, OT_PAR_MIN, quantize_part, &j);
+    const int64_t n = quantized_count(j.q);
+
+    ot__parallel_for(n / PIECE + (n % PIECE != 0), OT_PAR_MIN / PIECE, quantize_part, &j);
 }
 
 void ot__ref_quantize(const ot__quantized_data *d, const ot__quantization *q)

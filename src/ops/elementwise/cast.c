@@ -2,15 +2,37 @@
 // Cast and CastLike: converting element types.
 #include "ops/elementwise/cast.h"
 
+#include <string.h>
+
 #include "kernels/kernels.h"
+
+static bool read_round_mode(const ot_node *node, ot__rounding *to)
+{
+    static const struct {
+        const char *name;
+        ot__rounding rounding;
+    } modes[] = {{"up", OT__ROUND_UP}, {"down", OT__ROUND_DOWN}, {"nearest", OT__ROUND_NEAREST}};
+    const char *name = ot_attr_string(node, "round_mode");
+
+    for (size_t i = 0; i < OT_COUNT(modes); i++)
+        if (strcmp(name, modes[i].name) == 0) {
+            *to = modes[i].rounding;
+            return true;
+        }
+    return false;
+}
 
 static void infer_cast_to(ot_infer *c, ot_dtype to)
 {
     const bool keeps_extents = to == OT_I64 || to == OT_I32;
+    ot__rounding rounding;
     const int64_t *known;
     int n;
 
-    if (ot__element_size(to) == 0)
+    if (!read_round_mode(ot_infer_node(c), &rounding))
+        ot_infer_fail(c, "round_mode is '%s', expected up, down or nearest",
+                      ot_attr_string(ot_infer_node(c), "round_mode"));
+    if (ot__dtype_bits(to) == 0 && to != OT_STRING)
         ot_infer_fail(c, "cannot convert to element type %d (%s)", (int)to, ot_dtype_name(to));
     ot_infer_set(c, 0, to, ot_infer_shape(c, 0));
     known = ot_infer_values(c, 0, &n);
@@ -28,12 +50,6 @@ static void cast_like_infer(ot_infer *c)
     infer_cast_to(c, ot_infer_dtype(c, 1));
 }
 
-typedef bool (*convert_function)(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
-                                 int64_t count);
-typedef struct casting {
-    convert_function convert;
-} casting;
-
 ot_status ot__cast_check(ot_prep *p, ot_dtype to, ot_dtype from)
 {
     uint8_t nothing[16] = {0};
@@ -45,30 +61,48 @@ ot_status ot__cast_check(ot_prep *p, ot_dtype to, ot_dtype from)
                               ot_dtype_name(ot_prep_out(p, 0)->dtype));
 }
 
-static ot_status cast_prepare(ot_prep *p)
-{
-    casting *state = ot_prep_state(p, sizeof *state);
+typedef struct convert_job {
+    void *to;
+    ot_dtype to_dtype;
+    ot__elements from;
+    int64_t count;
+    const ot__cast_rule *rule;
+} convert_job;
 
-    OT_TRY(p->status);
-    state->convert = ot_attr_int(p->node, "saturate") != 0 ? ot__convert : ot__convert_unsaturated;
-    return ot__cast_check(p, ot_prep_out(p, 0)->dtype, ot_prep_in(p, 0)->dtype);
+// Elements that fill whole bytes of every type, in parts of so many.
+static void convert_part(void *context, int64_t first, int64_t last)
+{
+    const convert_job *j = context;
+    ot__elements from = j->from;
+
+    first *= OT__WHOLE_BYTES;
+    from.first = first;
+    (void)ot__convert_range(j->to, j->to_dtype, first, from,
+                            OT_MIN(last * OT__WHOLE_BYTES, j->count) - first, j->rule);
 }
 
-static void cast_part(void *context, int64_t first, int64_t last)
+static void convert_job_run(convert_job job)
 {
-    const ot_run *r = context;
-    const ot_arg *x = r->in[0];
-    ot_arg *y = r->out[0];
+    const int64_t parts = job.count / OT__WHOLE_BYTES + (job.count % OT__WHOLE_BYTES != 0);
 
-    ((const casting *)r->state)
-        ->convert((uint8_t *)y->data + (size_t)first * ot_dtype_size(y->dtype), y->dtype,
-                  (const uint8_t *)x->data + (size_t)first * ot_dtype_size(x->dtype), x->dtype,
-                  last - first);
+    ot__parallel_for(parts, OT_PAR_MIN / OT__WHOLE_BYTES, convert_part, &job);
+}
+
+static ot_status cast_prepare(ot_prep *p)
+{
+    ot__cast_rule *rule = ot_prep_state(p, sizeof *rule);
+
+    OT_TRY(p->status);
+    rule->unsaturated = ot_attr_int(p->node, "saturate") == 0;
+    (void)read_round_mode(p->node, &rule->rounding); // infer has checked it
+    return ot__cast_check(p, ot_prep_out(p, 0)->dtype, ot_prep_in(p, 0)->dtype);
 }
 
 static ot_status cast_run(const ot_run *r)
 {
-    ot__parallel_for(r->out[0]->count, OT_PAR_MIN, cast_part, (void *)r);
+    const ot_arg *x = r->in[0], *y = r->out[0];
+
+    convert_job_run((convert_job){y->data, y->dtype, {x->data, x->dtype, 0}, y->count, r->state});
     return OT_OK;
 }
 
@@ -101,6 +135,22 @@ void ot__convert_floats(void *to, ot_dtype to_dtype, const void *from, ot_dtype 
     floats_job job = {to, from, widens ? from_dtype : to_dtype, widens};
 
     ot__parallel_for(count, OT_PAR_MIN, floats_part, &job);
+}
+
+static bool are_floats(ot_dtype a, ot_dtype b)
+{
+    return (a == OT_F32 && ot__dtype_is_narrow(b)) || (b == OT_F32 && ot__dtype_is_narrow(a));
+}
+
+void ot__convert_elements(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype,
+                          int64_t count)
+{
+    static const ot__cast_rule as_usual = {0};
+
+    if (are_floats(to_dtype, from_dtype))
+        ot__convert_floats(to, to_dtype, from, from_dtype, count);
+    else
+        convert_job_run((convert_job){to, to_dtype, {from, from_dtype, 0}, count, &as_usual});
 }
 
 static bool cast_has_vector_code(const ot_prep *p)
@@ -148,7 +198,8 @@ static const ot_kernel cast_kernels[] = {
     OT__REF_KERNEL("T1: string; T2: string", NULL, ot__cast_run_strings),
     OT__REF_KERNEL("T1: string", ot__cast_prepare_to_numbers, ot__cast_run_to_numbers),
     OT__REF_KERNEL("T2: string", ot__cast_prepare_to_strings, ot__cast_run_to_strings),
-    OT__REF_KERNEL("T1: any; T2: any", cast_prepare, cast_run),
+    OT__REF_KERNEL("T1: any " OT__PACKED_TYPES "; T2: any " OT__PACKED_TYPES, cast_prepare,
+                   cast_run),
     {0},
 };
 #define CAST                                                                                       \

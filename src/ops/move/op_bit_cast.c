@@ -44,7 +44,9 @@ static const ot_port bit_cast_in[] = {{"input", "T1", OT_PORT_NO_GRAD | OT_PORT_
 static const ot_port bit_cast_out[] = {{"output", "T2", OT_PORT_F32}, {0}};
 static const ot_attr_spec bit_cast_attrs[] = {
     {.name = "to", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_REQUIRED}, {0}};
-static const ot_kernel bit_cast_kernels[] = {OT__REF_KERNEL(NULL, NULL, bit_cast_run), {0}};
+static const ot_kernel bit_cast_kernels[] = {
+    OT__REF_KERNEL("T1: any " OT__PACKED_TYPES "; T2: any " OT__PACKED_TYPES, NULL, bit_cast_run),
+    {0}};
 const ot_op_def ot__op_bit_cast[] = {
     {.name = "BitCast",
      .since = 26,

@@ -265,7 +265,7 @@ static bool only_replaces(const ot_prep *p)
 
 #define NOT_NARROW                                                                                 \
     "T: f32 u8 i8 u16 i16 i32 i64 string bool f64 u32 u64 c64 c128 f8e4m3fn f8e4m3fnuz f8e5m2"     \
-    " f8e5m2fnuz u4 i4 f4e2m1 f8e8m0 u2 i2 f6e2m3 f6e3m2"
+    " f8e5m2fnuz f8e8m0"
 #define SCATTER_KERNELS(prepare_)                                                                  \
     {.name = "move",                                                                               \
      .flags = OT_KERNEL_THREAD_EXACT,                                                              \

@@ -83,7 +83,7 @@ static ot_dtype output_type(ot_infer *c)
 static bool is_output_type(ot_dtype dtype)
 {
     return dtype == OT_I8 || dtype == OT_U8 || dtype == OT_I16 || dtype == OT_U16 ||
-           (dtype >= OT_F8E4M3FN && dtype <= OT_F8E5M2FNUZ);
+           (dtype >= OT_F8E4M3FN && dtype <= OT_F8E5M2FNUZ) || ot__dtype_is_packed(dtype);
 }
 
 static void quantize_infer(ot_infer *c)
@@ -183,7 +183,7 @@ static ot_status dequantize_run(const ot_run *r)
 
 #define FLOATS "f32 f64 f16 bf16"
 #define FLOATS_8 "f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz"
-#define QUANTIZED "u8 i8 u16 i16 " FLOATS_8
+#define QUANTIZED "u8 i8 u16 i16 " FLOATS_8 " " OT__PACKED_TYPES
 static const ot_port quantize_in[] = {
     {"x", "T1", 0}, {"y_scale", "T2", 0}, {"y_zero_point", "T3", OT_PORT_OPTIONAL}, {0}};
 static const ot_port dequantize_in[] = {
@@ -207,7 +207,7 @@ static const ot_kernel dequantize_kernels[] = {
 #define QUANTIZE(since_, attrs_)                                                                   \
     {                                                                                              \
         .name = "QuantizeLinear", .since = since_, .inputs = quantize_in, .outputs = quantize_out, \
-        .attrs = attrs_, .types = "T1: " FLOATS " i32; T2: " FLOATS "; T3: " QUANTIZED,            \
+        .attrs = attrs_, .types = "T1: " FLOATS " i32; T2: " FLOATS " f8e8m0; T3: " QUANTIZED,     \
         .infer = quantize_infer, .kernels = quantize_kernels, .flags = OT_OP_NO_GRAD               \
     }
 const ot_op_def ot__op_quantize_linear[] = {
@@ -221,7 +221,7 @@ const ot_op_def ot__op_quantize_linear[] = {
     {                                                                                              \
         .name = "DequantizeLinear", .since = since_, .inputs = dequantize_in,                      \
         .outputs = quantize_out, .attrs = attrs_,                                                  \
-        .types = "T1: u8 i8 u16 i16 i32 " FLOATS_8 "; T2: " FLOATS "; T3: " FLOATS,                \
+        .types = "T1: " QUANTIZED " i32; T2: " FLOATS " f8e8m0; T3: " FLOATS,                      \
         .infer = dequantize_infer, .kernels = dequantize_kernels, .flags = OT_OP_NO_GRAD,          \
         .train = ot__dequantize_train                                                              \
     }

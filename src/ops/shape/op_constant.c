@@ -71,8 +71,8 @@ static const ot_attr_spec constant_attrs[] = {
     {.name = "value_strings", .kind = OT_ATTRIBUTE_STRINGS},
     {0},
 };
-static const ot_kernel constant_kernels[] = {OT__REF_KERNEL(NULL, constant_prep, constant_run),
-                                             {0}};
+static const ot_kernel constant_kernels[] = {
+    OT__REF_KERNEL("T: any string " OT__PACKED_TYPES, constant_prep, constant_run), {0}};
 const ot_op_def ot__op_constant[] = {
     {.name = "Constant",
      .since = 1,

@@ -18,7 +18,7 @@ static void constant_of_shape_infer(ot_infer *c)
     int64_t values[OT_MAX_KNOWN], count;
     ot_shape y;
 
-    if (value != NULL && (ot_tensor_count(value) != 1 || ot_dtype_size(dtype) == 0)) {
+    if (value != NULL && (ot_tensor_count(value) != 1 || ot__dtype_bits(dtype) == 0)) {
         ot_infer_fail(c, "value has %" PRId64 " elements of type %s, expected one number",
                       ot_tensor_count(value), ot_dtype_name(dtype));
         return;
@@ -48,7 +48,9 @@ static ot_status constant_of_shape_prep(ot_prep *p)
 
     OT_TRY(ot__made(state));
     OT_TRY(ot__prep_element_size(p, ot_prep_out(p, 0), &state->size));
-    if (value != NULL)
+    if (value != NULL && ot__dtype_is_packed(value->dtype))
+        (void)ot__convert(state->value, ot_prep_out(p, 0)->dtype, value->data, value->dtype, 1);
+    else if (value != NULL)
         memcpy(state->value, ot_tensor_data_const(value), state->size);
     return OT_OK;
 }

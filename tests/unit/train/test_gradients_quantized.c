@@ -115,6 +115,53 @@ static void integers_of_16_bits(void **state)
           OT_F64, &g, 1);
 }
 
+static void integers_of_4_bits(void **state)
+{
+    const grid g = {{8, 8, 8}, {1, 1, 1}, -8, 7};
+
+    (void)state;
+    check("<ir_version: 10, opset_import: [\"\" : 21]> "
+          "g (float[N,3] x) => (float[N,3] y) <float s = {8}, int4 z = {1}>"
+          "{ q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }",
+          OT_F32, &g, 1);
+}
+
+// The nine elements of w fill four bytes and a half, the lower half of a byte first.
+static void a_gradient_passes_weights_of_4_bits(void **state)
+{
+    static const double weights[] = {0.5, 0.25, 2, 2, 1, 5, 3.5, -2.25, 6};
+    static const double x[] = {1, -2, 0.5}, dy[] = {1, 10, 100};
+    ot_model *model = model_of("<ir_version: 10, opset_import: [\"\" : 21]> "
+                               "g (float[N,3] x) => (float[N,3] y)"
+                               "<int4[3,3] w = {33, 67, 101, 135, 7}, float[3] s = {0.5, 0.25, 1},"
+                               " int4[3] z = {16, 1}>"
+                               "{ d = DequantizeLinear<axis = 1>(w, s, z) y = MatMul(x, d) }");
+    ot_tensor *in[] = {new_tensor(OT_F32, OT_SHAPE(1, 3), x),
+                       new_tensor(OT_F32, OT_SHAPE(1, 3), dy)},
+              *out[2] = {NULL};
+    ot_gradients *gradients = NULL;
+
+    (void)state;
+    assert_ok(ot_gradients_create(model, "y", (const char *const[]){"x"}, 1, NULL, &gradients));
+    assert_ok(ot_gradients_run(gradients, (const ot_tensor *const *)in, 2, out, 2));
+    for (int k = 0; k < COLUMNS; k++) {
+        double y = 0, dx = 0;
+
+        for (int j = 0; j < COLUMNS; j++) {
+            y += x[j] * weights[COLUMNS * j + k];
+            dx += dy[j] * weights[COLUMNS * k + j];
+        }
+        assert_near(ot__tensor_get_f64(out[0], k), y, 1e-6);
+        assert_near(ot__tensor_get_f64(out[1], k), dx, 1e-4);
+    }
+    for (int i = 0; i < 2; i++) {
+        ot_tensor_destroy(in[i]);
+        ot_tensor_destroy(out[i]);
+    }
+    ot_gradients_destroy(gradients);
+    ot_model_destroy(model);
+}
+
 static void a_scale_for_each_index_of_an_axis(void **state)
 {
     const grid g = {{0.5, 1, 0.25}, {0, 0, 0}, -128, 127};
@@ -189,6 +236,8 @@ int main(void)
         cmocka_unit_test(one_scale_for_all),
         cmocka_unit_test(without_zero_point_the_range_starts_at_zero),
         cmocka_unit_test(integers_of_16_bits),
+        cmocka_unit_test(integers_of_4_bits),
+        cmocka_unit_test(a_gradient_passes_weights_of_4_bits),
         cmocka_unit_test(a_scale_for_each_index_of_an_axis),
         cmocka_unit_test(a_zero_point_for_each_index_of_an_axis),
         cmocka_unit_test(what_is_quantised_once_may_be_read_twice),
