@@ -114,6 +114,19 @@ static ot_status forward_set_outputs(ot_graph *graph, ot_value *loss,
     return OT_OK;
 }
 
+static ot_status list_given(ot__forward *forward)
+{
+    const ot_graph *g = forward->model->graph;
+    ot__name_list *given = &forward->given;
+
+    given->names =
+        ot__arena_alloc(forward->model->arena, ((size_t)g->n_outputs + 1) * sizeof *given->names);
+    OT_TRY(ot__made(given->names != NULL));
+    for (int i = 0; i < g->n_outputs; i++)
+        given->names[given->n++] = g->outputs[i]->name;
+    return OT_OK;
+}
+
 // Names by which ONNX Runtime recognises what is not the user's.
 static bool is_reserved(const char *name)
 {
@@ -286,6 +299,7 @@ ot_status ot__forward_close(ot__forward *forward, const ot_artifacts_options *op
 {
     ot_graph *graph = forward->model->graph;
 
+    OT_TRY(list_given(forward));
     OT_TRY(ot__loss_attach(graph, options->losses, options->n_losses, &forward->loss));
     OT_TRY(ot__losses_judge(forward, options));
     OT_TRY(forward_set_outputs(graph, forward->loss, options));

@@ -5,9 +5,15 @@
 
 #include "artifacts/parameters.h"
 
+typedef struct ot__name_list {
+    const char **names;
+    int n;
+} ot__name_list;
+
 typedef struct ot__forward {
     ot_model *model;
     ot_value *loss;
+    ot__name_list given; // outputs that the model had of its own
     ot__candidates candidates;
     ot_value **inputs; // those whose gradients are summed as parameters' are, in graph order
     int n_inputs;

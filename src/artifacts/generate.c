@@ -151,7 +151,7 @@ static ot_status finish_artifacts(ot__forward *forward, const ot_artifacts_optio
     OT_TRY(fill_checkpoint(artifacts, &forward->candidates));
     OT_TRY(ot__parameters_to_inputs(forward));
     OT_TRY(ot__model_align_constants(forward->model)); // both models have the same ones
-    OT_TRY(ot__eval_model(forward->model, &artifacts->eval));
+    OT_TRY(ot__eval_model(forward->model, &forward->given, &artifacts->eval));
     // Models that are exported come of it, trained as nobody knows here.
     OT_TRY(ot__record_drop(artifacts->eval));
     OT_TRY(ot__training_model(forward, options));

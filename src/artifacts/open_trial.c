@@ -317,9 +317,9 @@ static ot_status try_once(const ot_model *fixed, const ot_model *opened, const o
     const int n_in = opened->graph->n_inputs, n_out = opened->graph->n_outputs;
     trial t = {.opened = opened, .places = places};
     ot_model *a = NULL, *b = NULL;
-    ot_status st = ot__eval_model(fixed, &a);
+    ot_status st = ot__eval_model(fixed, NULL, &a);
 
-    OT_THEN(st, ot__eval_model(opened, &b));
+    OT_THEN(st, ot__eval_model(opened, NULL, &b));
     OT_THEN(st, check_repeatable(b));
     if (st == OT_OK && draws)
         st = draw_uniform_parameters(a, b);

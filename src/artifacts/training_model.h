@@ -7,8 +7,9 @@
 
 // Parameters become inputs, in initializer order; other initializers stay.
 ot_status ot__parameters_to_inputs(const ot__forward *forward);
-// eval_model.c: a copy with training mode switched off.
-ot_status ot__eval_model(const ot_model *model, ot_model **out);
+// eval_model.c: a copy with training mode switched off. What makes the values `kept` (NULL: none)
+// of what it has anyway stays in it.
+ot_status ot__eval_model(const ot_model *model, const ot__name_list *kept, ot_model **out);
 // training_model.c: append gradients, accumulators and lazy_reset_grad to the forward's own model.
 ot_status ot__training_model(ot__forward *forward, const ot_artifacts_options *options);
 // generate.c: the artifacts of a closed forward, whose model becomes the training model.

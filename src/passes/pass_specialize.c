@@ -110,6 +110,7 @@ ot_status ot__pass_specialize(ot_model *model, const ot_shape *input_shapes, int
 
     ot__map_deinit(&s.first);
     OT_TRY(st);
+    OT_TRY(ot__pass_prune(model)); // eval models have more than is run
     forget_symbols(model->graph);
     OT_TRY(ot__pass_fold(model, 0)); // infers on its way
     OT_TRY(ot__pass_compose(model, &was_composed));

@@ -153,7 +153,7 @@ static ot_status try_to_build(const ot_artifacts_options *options, ot__forward *
                                        ot__model_opset(forward->model, ""), &optimizer);
 
     OT_THEN(st, ot__parameters_to_inputs(forward));
-    OT_THEN(st, ot__eval_model(forward->model, &eval));
+    OT_THEN(st, ot__eval_model(forward->model, NULL, &eval));
     OT_THEN(st, ot__training_model(forward, options));
     ot_model_destroy(optimizer);
     ot_model_destroy(eval);
