@@ -208,6 +208,21 @@ static ot_status check_any_trains(const ot__forward *forward, const ot_artifacts
     return say_nothing_trains(forward, options);
 }
 
+static ot_status note_computed_norm(ot__forward *forward)
+{
+    const ot_node *node = forward->candidates.computed_norm;
+
+    return node == NULL
+               ? OT_OK
+               : ot__forward_note(
+                     forward, OT_LOG_WARNING,
+                     ot__arena_printf(forward->model->arena,
+                                      "%s and others like it normalise by the statistics that the "
+                                      "model computes for them, which no checkpoint can keep, not "
+                                      "by those of the batch",
+                                      OT_LABEL(node)));
+}
+
 static ot_status classify_forward(ot__forward *forward, const ot_artifacts_options *options)
 {
     ot__candidates *c = &forward->candidates;
@@ -215,6 +230,7 @@ static ot_status classify_forward(ot__forward *forward, const ot_artifacts_optio
     OT_TRY(choose_inputs(forward, options));
     OT_TRY(ot__candidates_classify(c, forward->loss, options));
     OT_TRY(ot__batch_norm_choose(c, options->batch_norm));
+    OT_TRY(note_computed_norm(forward));
     forward->is_classified = true;
     OT_TRY(ot__forward_note_unsure(forward, options));
     OT_TRY(ot__forward_note_folded(forward));

@@ -33,6 +33,7 @@ typedef struct ot__candidates { // in initializer order
     ot_graph *graph;
     ot_node **batch_norms; // that train with the batch's statistics, in the order of the graph
     int n_batch_norms;
+    const ot_node *computed_norm; // the first that would, could its statistics be kept; or NULL
 } ot__candidates;
 
 // patterns.c: a list of patterns; they match a value by its name, or by the one that it had in the

@@ -174,3 +174,49 @@ ot_status ot__pass_fold(ot_model *model, size_t max_bytes)
     graph->n_nodes = kept;
     return ot__pass_finished(model, "fold");
 }
+
+// ---- one value ----
+
+enum { KNOWN_INPUTS = 8, KNOWN_DEPTH = 8, KNOWN_ELEMENTS = 1 << 20 };
+
+static bool is_evaluable(const ot_value *value)
+{
+    const ot_node *node = value->producer;
+    int64_t count;
+
+    return node != NULL && node->op != NULL && node->n_outputs == 1 &&
+           node->n_inputs <= KNOWN_INPUTS && ot__op_is_deterministic(node) &&
+           !ot__op_is_foreign(node) && value->has_shape && ot__shape_is_static(&value->shape) &&
+           ot__shape_count(&value->shape, &count) && count <= KNOWN_ELEMENTS;
+}
+
+static ot_status evaluate_known(ot_model *model, const ot_value *value, int depth,
+                                const ot_tensor **out)
+{
+    const ot_tensor *in[KNOWN_INPUTS + 1] = {NULL};
+    const ot_node *node = value->producer;
+    ot_tensor *made = NULL;
+    ot_status st;
+
+    *out = value->is_input ? NULL : value->constant;
+    if (*out != NULL || depth == 0 || !is_evaluable(value))
+        return OT_OK;
+    for (int i = 0; i < node->n_inputs; i++) {
+        if (node->inputs[i] == NULL)
+            continue;
+        OT_TRY(evaluate_known(model, node->inputs[i], depth - 1, &in[i]));
+        if (in[i] == NULL)
+            return OT_OK;
+    }
+    st = ot__op_eval(node, in, node->n_inputs, &made, 1);
+    if (st != OT_OK) // whoever runs the node says why
+        return st == OT_ERR_NO_MEMORY ? st : OT_OK;
+    OT_TRY(ot__model_hold_tensor(model, made)); // destroys it where it cannot
+    *out = made;
+    return OT_OK;
+}
+
+ot_status ot__pass_known_constant(ot_model *model, const ot_value *value, const ot_tensor **out)
+{
+    return evaluate_known(model, value, KNOWN_DEPTH, out);
+}

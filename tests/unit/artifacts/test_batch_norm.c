@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+
 #include "artifacts/artifacts.h"
 #include "evaluate.h"
+#include "onnxtrain/onnxtrain.h"
 
 // In training form as the classic exporter writes it, and in the new exporter's form.
 #define BN_MODEL(opset, node)                                                                      \
@@ -188,6 +191,73 @@ static void a_training_output_that_is_read_is_refused(void **state)
     ot_model_destroy(model);
 }
 
+// As the classic exporter writes F.batch_norm() of weights without running statistics: each filter
+// has mean 0 and variance 1, in inference too.
+static void weights_are_standardised_by_their_own_statistics(void **state)
+{
+    static const char text[] =
+        "<ir_version: 8, opset_import: [\"\" : 17]>"
+        "g (float[N, 3] x) => (float[N, 2] y)"
+        "<float[2, 3] w = {1, 2, 6, -4, 0, 1}, int64[3] rows = {1, 2, -1}, int64[2] back = {2, 3}> "
+        "{"
+        " one = Constant<value = float[2] {1, 1}>() zero = Constant<value = float[2] {0, 0}>()"
+        " r = Reshape(w, rows)"
+        " n, m, v = BatchNormalization<training_mode = 1, epsilon = 0.5>(r, one, zero, zero, one)"
+        " s = Reshape(n, back) y = Gemm<transB = 1>(x, s) }";
+    ot_artifacts *artifacts = generate(text, OT_BATCH_NORM_AUTO, NULL);
+    ot_tensor *x = new_tensor(OT_F32, OT_SHAPE(1, 3), (const double[]){1, 0, -2}), *y = NULL;
+    ot_model *exported;
+
+    (void)state;
+    assert_null(find_node(artifacts->training, "BatchNormInternal"));
+    assert_int_equal(ot_checkpoint_parameter_trainable(artifacts->checkpoint, "w"), 1);
+    assert_ok(ot_model_export_view(artifacts->eval, artifacts->checkpoint,
+                                   (const char *const[]){"y"}, 1, &exported));
+    assert_ok(ot_model_run(exported, NULL, (const ot_tensor *const[]){x}, 1, &y, 1));
+    // Means 3 and -1, variances 14/3.
+    assert_true(fabs(ot__tensor_get_f64(y, 0) - (-2 - 2 * 3) / sqrt(14.0 / 3 + 0.5)) < 1e-6);
+    assert_true(fabs(ot__tensor_get_f64(y, 1) - (-3 - 2 * 2) / sqrt(14.0 / 3 + 0.5)) < 1e-6);
+    ot_tensor_destroy(x);
+    ot_tensor_destroy(y);
+    ot_model_destroy(exported);
+    ot_artifacts_destroy(artifacts);
+}
+
+static void computed_statistics_stay_as_the_model_computes_them(void **state)
+{
+    ot_artifacts *artifacts =
+        generate(BN_MODEL("17", "s = ReduceMax<axes = [0], keepdims = 0>(x) m = Mul(mean, s)"
+                                " n = BatchNormalization(h, scale, bias, m, var)"),
+                 OT_BATCH_NORM_AUTO, NULL);
+
+    (void)state;
+    assert_null(find_node(artifacts->training, "BatchNormInternal"));
+    assert_inference_form(artifacts->training);
+    assert_int_equal(ot_checkpoint_parameter_trainable(artifacts->checkpoint, "scale"), 1);
+    assert_int_equal(ot_artifacts_note_count(artifacts), 1);
+    assert_non_null(strstr(ot_artifacts_note(artifacts, 0, NULL), "BatchNormalization of 'n'"));
+    ot_artifacts_destroy(artifacts);
+}
+
+// A batch normalisation writes its statistics: its scale is not to follow them.
+static void a_constant_that_is_also_read_as_a_statistic_stays_constant(void **state)
+{
+    ot_artifacts *artifacts =
+        generate(BN_MODEL("17", "one = Constant<value_floats = [1.0, 1.0]>()"
+                                " zero = Constant<value_floats = [0.0, 0.0]>()"
+                                " n = BatchNormalization(h, one, zero, zero, one)"),
+                 OT_BATCH_NORM_AUTO, NULL);
+    const ot_node *node = find_node(artifacts->training, "BatchNormInternal");
+
+    (void)state;
+    assert_non_null(node);
+    assert_ptr_not_equal(node->inputs[1], node->inputs[4]);
+    assert_ptr_not_equal(node->inputs[2], node->inputs[3]);
+    assert_true(node->inputs[3]->is_input && node->inputs[4]->is_input);
+    assert_false(node->inputs[1]->is_input || node->inputs[2]->is_input);
+    ot_artifacts_destroy(artifacts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +269,9 @@ int main(void)
         cmocka_unit_test(running_statistics_behind_an_identity_or_in_a_constant_become_parameters),
         cmocka_unit_test(running_statistics_cannot_be_trained),
         cmocka_unit_test(a_training_output_that_is_read_is_refused),
+        cmocka_unit_test(weights_are_standardised_by_their_own_statistics),
+        cmocka_unit_test(computed_statistics_stay_as_the_model_computes_them),
+        cmocka_unit_test(a_constant_that_is_also_read_as_a_statistic_stays_constant),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
