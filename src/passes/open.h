@@ -20,6 +20,7 @@ typedef struct ot__opener {
     int64_t symbol;  // what stands in its place
     ot_value *input; // the first one that has it
     ot_value *count; // i64[1]: the batch, computed from `input`; NULL before it is needed
+    int64_t block;   // of the search for rows: entries of an axis that stand for one of the batch
     const ot__numbers *numbers; // of the values there were before the walk
     ot__was *was;               // per value of these
     ot__place *places;
@@ -42,6 +43,7 @@ typedef enum ot__open_kind {
     OT_OPEN_CONCAT,
     OT_OPEN_CONSTANT,
     OT_OPEN_CONSTANT_OF_SHAPE,
+    OT_OPEN_ELEMENTS, // takes or puts elements along an axis; others have as many entries
     OT_OPEN_ELEMENTWISE,
     OT_OPEN_EXPAND,
     OT_OPEN_GATHER,
@@ -87,12 +89,13 @@ ot_status ot__open_count(ot__opener *o, const ot_node *node, int64_t factor, ot_
 ot_status ot__open_shape(ot__opener *o, const ot_node *node, const int64_t *numbers, int n,
                          int axis, ot_value **out);
 
-// open_rows.c: `value` holds the batch size at `axis` although no batch reaches it. *out: what it
-// is with one row there in place of equal ones; NULL when they are not equal or it is not known.
-ot_status ot__open_one_row(ot__opener *o, ot_value *value, int axis, ot_value **out);
-// That row, expanded to the batch.
+// open_rows.c: `value` holds the batch size times `block` at `axis` although no batch reaches it.
+// *out: what it is with one row of `block` entries there in place of equal ones; NULL when they are
+// not equal or it is not known.
+ot_status ot__open_one_row(ot__opener *o, ot_value *value, int axis, int64_t block, ot_value **out);
+// That row as often as the batch has entries.
 ot_status ot__open_rows(ot__opener *o, const ot_node *node, ot_value *value, int axis,
-                        ot_value **out);
+                        int64_t block, ot_value **out);
 
 // open_mend.c: before the node is inferred. OT_ERR_INVALID says which input holds the number.
 ot_status ot__open_mend(ot__opener *o, ot_node *node);

@@ -100,7 +100,7 @@ static ot_status mend_expanded_rows(ot__opener *o, ot_node *node)
         if (entry < 0 || was->dim[k] != o->batch || o->batch == 1 ||
             !ot__dim_is_symbol(known[entry]))
             continue;
-        OT_TRY(ot__open_one_row(o, node->inputs[0], k, &row));
+        OT_TRY(ot__open_one_row(o, node->inputs[0], k, 1, &row));
         return row ? replace_input(o, node, 0, row) : mend_holds(o, node, node->inputs[0]);
     }
     return OT_OK;
@@ -196,76 +196,86 @@ static ot_status mend_slice(ot__opener *o, ot_node *node)
 
 // ---- operands ----
 
-// The extent that the operand has where it meets the batch on axis `from_right`, counted from
-// behind.
-static bool meets_batch(const ot__opener *o, const ot_value *value, int from_right, int *axis)
-{
-    const ot_shape *was = ot__open_was(o, value);
+// Where the batch comes to operands: its axis, counted from behind (0: to none), and the entries
+// behind it in that axis.
+typedef struct arrival {
+    int from_right;
+    int64_t block;
+} arrival;
 
-    *axis = was ? was->ndim - from_right : -1;
-    return *axis >= 0 && ot__open_place(o, value)->axis == -1 && was->dim[*axis] == o->batch;
-}
-
-// The axis of the batch, counted from behind; 0: none.
-static int batch_from_right(const ot__opener *o, const ot_node *node)
+static arrival find_arrival(const ot__opener *o, const ot_node *node)
 {
     for (int i = 0; i < node->n_inputs; i++) {
         const ot__place *x = ot__open_place(o, node->inputs[i]);
 
-        if (node->inputs[i] && ot__place_is_known(x))
-            return ot__open_was(o, node->inputs[i])->ndim - x->axis;
+        if (node->inputs[i] && ot__place_is_known(x) && x->outer == 1)
+            return (arrival){ot__open_was(o, node->inputs[i])->ndim - x->axis, x->inner};
     }
-    return 0;
+    return (arrival){0};
 }
 
-// One row is broadcast to any batch.
+// The operand has as many entries where it meets the batch, and does not follow it.
+static bool meets_batch(const ot__opener *o, const ot_value *value, const arrival *at, int *axis)
+{
+    const ot_shape *was = ot__open_was(o, value);
+
+    *axis = was ? was->ndim - at->from_right : -1;
+    return *axis >= 0 && ot__open_place(o, value)->axis == -1 &&
+           was->dim[*axis] == o->batch * at->block;
+}
+
+static ot_status give_rows(ot__opener *o, ot_node *node, int i_input, int axis, int64_t block)
+{
+    ot_value *rows;
+
+    OT_TRY(ot__open_rows(o, node, node->inputs[i_input], axis, block, &rows));
+    return rows ? replace_input(o, node, i_input, rows)
+                : mend_holds(o, node, node->inputs[i_input]);
+}
+
+// One row is broadcast to any batch, if it has one entry.
+static ot_status give_row(ot__opener *o, ot_node *node, int i_input, int axis, int64_t block)
+{
+    ot_value *row;
+
+    if (block != 1)
+        return give_rows(o, node, i_input, axis, block);
+    OT_TRY(ot__open_one_row(o, node->inputs[i_input], axis, 1, &row));
+    return row ? replace_input(o, node, i_input, row) : mend_holds(o, node, node->inputs[i_input]);
+}
+
 static ot_status mend_broadcast(ot__opener *o, ot_node *node)
 {
-    const int from_right = batch_from_right(o, node);
+    const arrival at = find_arrival(o, node);
 
-    if (from_right == 0 || o->batch == 1)
-        return OT_OK;
-    for (int i = 0; i < node->n_inputs; i++) {
-        ot_value *row;
+    for (int i = 0; at.from_right > 0 && o->batch > 1 && i < node->n_inputs; i++) {
         int axis;
 
-        if (!node->inputs[i] || !meets_batch(o, node->inputs[i], from_right, &axis))
-            continue;
-        OT_TRY(ot__open_one_row(o, node->inputs[i], axis, &row));
-        if (!row)
-            return mend_holds(o, node, node->inputs[i]);
-        OT_TRY(replace_input(o, node, i, row));
+        if (node->inputs[i] && meets_batch(o, node->inputs[i], &at, &axis))
+            OT_TRY(give_row(o, node, i, axis, at.block));
     }
     return OT_OK;
 }
 
 static ot_status mend_product(ot__opener *o, ot_node *node)
 {
-    return batch_from_right(o, node) > 2 ? mend_broadcast(o, node) : OT_OK;
+    return find_arrival(o, node).from_right > 2 ? mend_broadcast(o, node) : OT_OK;
 }
 
-static ot_status give_rows(ot__opener *o, ot_node *node, int i_input, int axis)
-{
-    ot_value *rows;
-
-    OT_TRY(ot__open_rows(o, node, node->inputs[i_input], axis, &rows));
-    return rows ? replace_input(o, node, i_input, rows)
-                : mend_holds(o, node, node->inputs[i_input]);
-}
-
-static ot_status mend_concat(ot__opener *o, ot_node *node)
+// Of operators whose inputs have as many entries each along all axes but one.
+static ot_status mend_beside(ot__opener *o, ot_node *node)
 {
     const ot_attr *attr = ot__node_attr(node, "axis");
-    const int from_right = batch_from_right(o, node);
-    int joined, axis;
+    const arrival at = find_arrival(o, node);
+    int along, axis;
 
-    for (int i = 0; from_right > 0 && attr && i < node->n_inputs; i++) {
+    for (int i = 0; at.from_right > 0 && i < node->n_inputs; i++) {
         const ot_shape *was = ot__open_was(o, node->inputs[i]);
 
-        if (!was || !ot__axis_normalize(attr->i, was->ndim, &joined) ||
-            joined == was->ndim - from_right || !meets_batch(o, node->inputs[i], from_right, &axis))
+        if (!was || !ot__axis_normalize(attr ? attr->i : 0, was->ndim, &along) ||
+            along == was->ndim - at.from_right || !meets_batch(o, node->inputs[i], &at, &axis))
             continue;
-        OT_TRY(give_rows(o, node, i, axis));
+        OT_TRY(give_rows(o, node, i, axis, at.block));
     }
     return OT_OK;
 }
@@ -340,7 +350,8 @@ static ot_status mend_recurrent(ot__opener *o, ot_node *node)
 
         if (was && axis < was->ndim && ot__open_place(o, node->inputs[i])->axis == -1 &&
             was->dim[axis] == o->batch)
-            OT_TRY((is_zero_state(node->inputs[i]) ? give_zeros : give_rows)(o, node, i, axis));
+            OT_TRY(is_zero_state(node->inputs[i]) ? give_zeros(o, node, i, axis)
+                                                  : give_rows(o, node, i, axis, 1));
     }
     return OT_OK;
 }
@@ -348,10 +359,10 @@ static ot_status mend_recurrent(ot__opener *o, ot_node *node)
 // ---- the whole ----
 
 static ot_status (*const menders[OT_OPEN_KINDS])(ot__opener *o, ot_node *node) = {
-    [OT_OPEN_CONCAT] = mend_concat,       [OT_OPEN_ELEMENTWISE] = mend_broadcast,
-    [OT_OPEN_EXPAND] = mend_expand,       [OT_OPEN_PRODUCT] = mend_product,
-    [OT_OPEN_RECURRENT] = mend_recurrent, [OT_OPEN_RESHAPE] = mend_reshape,
-    [OT_OPEN_SLICE] = mend_slice,
+    [OT_OPEN_CONCAT] = mend_beside,         [OT_OPEN_ELEMENTS] = mend_beside,
+    [OT_OPEN_ELEMENTWISE] = mend_broadcast, [OT_OPEN_EXPAND] = mend_expand,
+    [OT_OPEN_PRODUCT] = mend_product,       [OT_OPEN_RECURRENT] = mend_recurrent,
+    [OT_OPEN_RESHAPE] = mend_reshape,       [OT_OPEN_SLICE] = mend_slice,
 };
 
 ot_status ot__open_mend(ot__opener *o, ot_node *node)

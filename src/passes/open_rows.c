@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that repeat one row as often as the batch has entries, although no batch reaches them: a
-// class token, initial states, masks, positions.
+// class token, initial states, masks, positions. A row has several entries of its axis where the
+// batch lies in one axis with others, as with heads.
 #include <string.h>
 
 #include "passes/open.h"
@@ -14,9 +15,11 @@ static int64_t extent_of(const ot__opener *o, const ot_value *value, int axis)
     return was && axis >= 0 && axis < was->ndim ? was->dim[axis] : OT_DIM_UNKNOWN;
 }
 
+static ot_status one_row(ot__opener *o, ot_value *value, int axis, ot_value **out);
+
 // ---- constants ----
 
-static bool rows_are_equal(const ot_tensor *t, int axis)
+static bool rows_are_equal(const ot__opener *o, const ot_tensor *t, int axis)
 {
     const size_t n_bytes = ot_tensor_bytes(t);
     int64_t outer = 1;
@@ -25,7 +28,7 @@ static bool rows_are_equal(const ot_tensor *t, int axis)
         outer *= t->shape.dim[k];
     if (t->dtype == OT_STRING || outer == 0 || n_bytes == 0)
         return false;
-    const size_t block = n_bytes / (size_t)outer, row = block / (size_t)t->shape.dim[axis];
+    const size_t block = n_bytes / (size_t)outer, row = block / (size_t)o->batch;
 
     for (int64_t k = 0; k < outer; k++) {
         const char *first = (const char *)t->data + (size_t)k * block;
@@ -43,11 +46,11 @@ static ot_status cut_row(ot__opener *o, const ot_tensor *t, int axis, ot_tensor 
 
     for (int k = 0; k < axis; k++)
         outer *= shape.dim[k];
-    shape.dim[axis] = 1;
+    shape.dim[axis] = o->block;
     *out = ot__model_tensor_new(o->model, t->dtype, &shape);
     OT_TRY(ot__made(*out));
     const size_t row = ot_tensor_bytes(*out) / (size_t)outer;
-    const size_t block = row * (size_t)t->shape.dim[axis];
+    const size_t block = row * (size_t)o->batch;
 
     for (int64_t k = 0; k < outer; k++)
         memcpy((char *)(*out)->data + (size_t)k * row, (const char *)t->data + (size_t)k * block,
@@ -62,7 +65,7 @@ static ot_status row_of_constant(ot__opener *o, const ot_value *value, const ot_
     ot_tensor *row;
     ot_value *to;
 
-    if (!rows_are_equal(t, axis))
+    if (!rows_are_equal(o, t, axis))
         return OT_OK;
     OT_TRY(cut_row(o, t, axis, &row));
     to = name ? ot__graph_new_value(o->graph, name) : NULL;
@@ -100,9 +103,9 @@ static ot_status through(ot__opener *o, const ot_node *node, int i_input, int ax
 {
     ot_value *row;
 
-    if (extent_of(o, node->inputs[i_input], axis) != o->batch)
+    if (extent_of(o, node->inputs[i_input], axis) != o->batch * o->block)
         return OT_OK;
-    OT_TRY(ot__open_one_row(o, node->inputs[i_input], axis, &row));
+    OT_TRY(one_row(o, node->inputs[i_input], axis, &row));
     return row ? again(o, node, i_input, row, out) : OT_OK;
 }
 
@@ -129,16 +132,16 @@ static ot_status broadcast_row(ot__opener *o, ot_node *node, int axis, ot_value 
             return OT_OK;
         if (k < 0 || extent_of(o, node->inputs[i], k) == 1)
             continue;
-        OT_TRY(ot__open_one_row(o, node->inputs[i], k, &inputs[i]));
+        OT_TRY(one_row(o, node->inputs[i], k, &inputs[i]));
         if (!inputs[i])
             return OT_OK;
     }
     return ot__open_node(o, node->op_type, node, node, inputs, node->n_inputs, out);
 }
 
-// The elements that the shape input has, with 1 at the axis.
-static ot_status shape_with_one(ot__opener *o, const ot_node *node, int i_input, int axis,
-                                ot_value **out)
+// The elements that the shape input has, with `entry` at the axis.
+static ot_status shape_with(ot__opener *o, const ot_node *node, int i_input, int axis,
+                            int64_t entry, ot_value **out)
 {
     int64_t list[OT_MAX_NDIM];
     int n;
@@ -150,7 +153,7 @@ static ot_status shape_with_one(ot__opener *o, const ot_node *node, int i_input,
     for (int k = 0; k < n; k++) {
         if (!ot__dim_is_number(known[k]))
             return OT_OK;
-        list[k] = k == axis ? 1 : known[k];
+        list[k] = k == axis ? entry : known[k];
     }
     *out = ot__open_list(o, node, list, n);
     return ot__made(*out);
@@ -165,15 +168,15 @@ static ot_status expand_row(ot__opener *o, ot_node *node, int axis, ot_value **o
 
     if (!x)
         return OT_OK;
-    OT_TRY(shape_with_one(o, node, 1, axis, &pair[1]));
+    OT_TRY(shape_with(o, node, 1, axis, o->block, &pair[1]));
     if (!pair[1])
         return OT_OK;
     if (k >= 0 && x->dim[k] != 1) {
-        OT_TRY(ot__open_one_row(o, pair[0], k, &pair[0]));
+        OT_TRY(one_row(o, pair[0], k, &pair[0]));
         return pair[0] ? ot__open_node(o, "Expand", node, NULL, pair, 2, out) : OT_OK;
     }
     for (int d = 0; is_void && d < y->ndim; d++)
-        is_void = d == axis || ot__dim_same(x->dim[d], y->dim[d]);
+        is_void = d == axis ? o->block == 1 : ot__dim_same(x->dim[d], y->dim[d]);
     *out = pair[0];
     return is_void ? OT_OK : ot__open_node(o, "Expand", node, NULL, pair, 2, out);
 }
@@ -182,7 +185,7 @@ static ot_status constant_of_shape_row(ot__opener *o, ot_node *node, int axis, o
 {
     ot_value *shape;
 
-    OT_TRY(shape_with_one(o, node, 0, axis, &shape));
+    OT_TRY(shape_with(o, node, 0, axis, o->block, &shape));
     return shape ? again(o, node, 0, shape, out) : OT_OK;
 }
 
@@ -191,11 +194,11 @@ static ot_status open_tile_row(ot__opener *o, ot_node *node, int axis, ot_value 
     const int64_t extent = extent_of(o, node->inputs[0], axis);
     ot_value *repeats;
 
-    if (extent == o->batch)
+    if (extent == o->batch * o->block)
         return through(o, node, 0, axis, out);
-    if (extent != 1)
+    if (extent <= 0 || o->block % extent != 0)
         return OT_OK;
-    OT_TRY(shape_with_one(o, node, 1, axis, &repeats));
+    OT_TRY(shape_with(o, node, 1, axis, o->block / extent, &repeats));
     return repeats ? again(o, node, 1, repeats, out) : OT_OK;
 }
 
@@ -233,7 +236,7 @@ static int axis_in_view(const ot__opener *o, const ot_value *x, const ot_shape *
     for (int k = 0; k < axis; k++)
         front *= y->dim[k];
     for (int k = 0; k < shape->ndim; before *= shape->dim[k++])
-        if (before == front && shape->dim[k] == o->batch)
+        if (before == front && shape->dim[k] == o->batch * o->block)
             return k;
     return -1;
 }
@@ -247,10 +250,10 @@ static ot_status view_row(ot__opener *o, ot_node *node, int axis, ot_value **out
 
     if (k < 0)
         return OT_OK;
-    OT_TRY(ot__open_one_row(o, node->inputs[0], k, &pair[0]));
+    OT_TRY(one_row(o, node->inputs[0], k, &pair[0]));
     if (!pair[0])
         return OT_OK;
-    shape.dim[axis] = 1;
+    shape.dim[axis] = o->block;
     pair[1] = ot__open_list(o, node, shape.dim, shape.ndim);
     return pair[1] ? ot__open_node(o, "Reshape", node, NULL, pair, 2, out) : OT_ERR_NO_MEMORY;
 }
@@ -290,13 +293,14 @@ static ot_status product_row(ot__opener *o, ot_node *node, int axis, ot_value **
     return axis < y->ndim - 2 ? broadcast_row(o, node, axis, out) : OT_OK;
 }
 
-static ot_status concat_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
+// Along every axis but one all inputs have as many entries.
+static ot_status beside_row(ot__opener *o, ot_node *node, int axis, ot_value **out)
 {
     const ot_attr *attr = ot__node_attr(node, "axis");
     const ot_shape *y = ot__open_was(o, node->outputs[0]);
     int joined;
 
-    if (!attr || !ot__axis_normalize(attr->i, y->ndim, &joined) || joined == axis)
+    if (!ot__axis_normalize(attr ? attr->i : 0, y->ndim, &joined) || joined == axis)
         return OT_OK;
     return broadcast_row(o, node, axis, out);
 }
@@ -304,9 +308,10 @@ static ot_status concat_row(ot__opener *o, ot_node *node, int axis, ot_value **o
 // How the axis of a node's output is found in one of its inputs.
 static ot_status (*const rules[OT_OPEN_KINDS])(ot__opener *o, ot_node *node, int axis,
                                                ot_value **out) = {
-    [OT_OPEN_CONCAT] = concat_row,
+    [OT_OPEN_CONCAT] = beside_row,
     [OT_OPEN_CONSTANT] = constant_row,
     [OT_OPEN_CONSTANT_OF_SHAPE] = constant_of_shape_row,
+    [OT_OPEN_ELEMENTS] = beside_row,
     [OT_OPEN_ELEMENTWISE] = broadcast_row,
     [OT_OPEN_EXPAND] = expand_row,
     [OT_OPEN_GATHER] = gather_row,
@@ -365,9 +370,9 @@ static ot_status make_row(ot__opener *o, ot_value *value, int axis, ot_value **o
 {
     const int64_t extent = extent_of(o, value, axis);
 
-    if (extent != o->batch || ot__open_place(o, value)->axis != -1 || value->is_input)
+    if (extent != o->batch * o->block || ot__open_place(o, value)->axis != -1 || value->is_input)
         return OT_OK;
-    if (extent == 1) {
+    if (o->batch == 1) {
         *out = value;
         return OT_OK;
     }
@@ -382,12 +387,13 @@ static ot_status make_row(ot__opener *o, ot_value *value, int axis, ot_value **o
 static ot_status look_up_made(const ot__opener *o, const char *what, const ot_value *value,
                               int axis, const char **key, ot_value **out)
 {
-    *key = ot__arena_printf(o->model->arena, "%s %d %s", what, axis, value->name);
+    *key = ot__arena_printf(o->model->arena, "%s of %" PRId64 " at %d of %s", what, o->block, axis,
+                            value->name);
     *out = *key ? ot__map_get(&o->made, *key) : NULL;
     return ot__made(*key);
 }
 
-ot_status ot__open_one_row(ot__opener *o, ot_value *value, int axis, ot_value **out)
+static ot_status one_row(ot__opener *o, ot_value *value, int axis, ot_value **out)
 {
     const char *key;
 
@@ -398,23 +404,30 @@ ot_status ot__open_one_row(ot__opener *o, ot_value *value, int axis, ot_value **
     return ot__made(!*out || ot__map_put(&o->made, key, *out));
 }
 
+ot_status ot__open_one_row(ot__opener *o, ot_value *value, int axis, int64_t block, ot_value **out)
+{
+    o->block = block;
+    return one_row(o, value, axis, out);
+}
+
 ot_status ot__open_rows(ot__opener *o, const ot_node *node, ot_value *value, int axis,
-                        ot_value **out)
+                        int64_t block, ot_value **out)
 {
     const ot_shape *was = ot__open_was(o, value);
     int64_t ones[OT_MAX_NDIM];
     const char *key;
     ot_value *pair[2];
 
+    o->block = block;
     OT_TRY(look_up_made(o, "rows", value, axis, &key, out));
     if (*out)
         return OT_OK;
-    OT_TRY(ot__open_one_row(o, value, axis, &pair[0]));
+    OT_TRY(one_row(o, value, axis, &pair[0]));
     if (!pair[0])
         return OT_OK;
     for (int k = 0; k < OT_MAX_NDIM; k++)
         ones[k] = 1;
     OT_TRY(ot__open_shape(o, node, ones, was->ndim, axis, &pair[1]));
-    OT_TRY(ot__open_node(o, "Expand", node, NULL, pair, 2, out));
+    OT_TRY(ot__open_node(o, block == 1 ? "Expand" : "Tile", node, NULL, pair, 2, out));
     return ot__made(ot__map_put(&o->made, key, *out));
 }

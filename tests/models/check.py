@@ -4,12 +4,15 @@
 
     check.py ONNXTRAIN [--keep FOLDER] [--only EXPORT] [MODEL..]
 
-Needs torch, torchvision, transformers, onnx, onnxscript and numpy. Every model is exported by both exporters, as they do
-by default and in training mode, at several opsets. `check` must say that it trains. Five steps of plain SGD on one
-batch, with another number of rows than the example that was exported where the exporter allows it, must then lose what
-PyTorch's do, within ten times the difference of its f32 and f64 runs; and as many elements must train in as many
-tensors. Where the exporter has computed parameters away, `check` and `train` must say so and how to export instead, and
-the losses must be finite. What an exporter itself cannot do is listed, and no failure.
+Needs torch, torchvision, transformers, onnx, onnxruntime, onnxscript and numpy, and the package onnxtrain. Every model
+is exported by both exporters, as they do by default and in training mode, at several opsets, with and without folding,
+and optimised by onnxscript and ONNX Runtime. `check` must say that it trains. Five steps of plain SGD on one batch, with
+another number of rows than the example that was exported, must then lose what PyTorch's do, within ten times the
+difference of its f32 and f64 runs; as many elements must train; and in the first step the gradient of every parameter
+that the file has, by its name or its values, must be as near to PyTorch's in f64. Where the exporter has computed
+parameters away, `check` and `train` must say so and how to export instead, and the losses must be finite. What an
+exporter itself cannot do is listed, and no failure; so is a file of which ONNX Runtime, too, computes something else
+than the module. With --keep, files that are there are taken instead of exporting anew.
 """
 import argparse
 import copy
@@ -22,9 +25,11 @@ import time
 import warnings
 
 import numpy as np
+import onnxruntime
 import torch
 from torch import nn
 
+from onnxtrain.api import CheckpointState, Module
 from zoo import MODELS
 
 EXPORTED_ROWS, ROWS, STEPS = 2, 4, 5
@@ -43,13 +48,26 @@ def newer(module, inputs, path, **options):
     torch.onnx.export(module, inputs, path, dynamo=True, verbose=False, input_names=names_of(inputs), **options)
 
 
+def by_onnxruntime(module, inputs, path):
+    """Fused as far as its optimiser goes for the processor without other layouts."""
+    plain = path.with_name("plain.onnx")
+    classic(module.eval(), inputs, plain, opset_version=17, do_constant_folding=False)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(path)
+    options.log_severity_level = 3
+    onnxruntime.InferenceSession(str(plain), options)
+
+
 TRAINING = torch.onnx.TrainingMode.TRAINING
 EXPORTS = {
     "classic": lambda m, x, p: classic(m.eval(), x, p),
     "classic-13": lambda m, x, p: classic(m.eval(), x, p, opset_version=13),
+    "classic-unfolded": lambda m, x, p: classic(m.eval(), x, p, opset_version=17, do_constant_folding=False),
     "classic-training": lambda m, x, p: classic(m.train(), x, p, training=TRAINING),
     "classic-training-unfolded": lambda m, x, p: classic(m.train(), x, p, training=TRAINING, do_constant_folding=False,
                                                          opset_version=20),
+    "onnxruntime": lambda m, x, p: by_onnxruntime(m, x, p),
     "newer": lambda m, x, p: newer(m.eval(), x, p),
     "newer-training": lambda m, x, p: newer(m.train(), x, p),
     "newer-training-unoptimized": lambda m, x, p: newer(m.train(), x, p, optimize=False),
@@ -59,10 +77,11 @@ EXPORTS = {
 
 def has_all_parameters(module, export):
     """The newer exporter drops zero biases and folds BatchNormalization into convolutions unless told otherwise; the
-    classic one does the latter for inference."""
+    classic one and ONNX Runtime do the latter for inference."""
     if export in ("newer", "newer-training"):
         return False
-    return export not in ("classic", "classic-13") or not any(isinstance(m, nn.BatchNorm2d) for m in module.modules())
+    return (export not in ("classic", "classic-13", "classic-unfolded", "onnxruntime")
+            or not any(isinstance(m, nn.BatchNorm2d) for m in module.modules()))
 
 
 def tensors_of(arrays, dtype=torch.float32):
@@ -71,10 +90,10 @@ def tensors_of(arrays, dtype=torch.float32):
 
 
 def losses_of_torch(module, entry, inputs, labels, dtype):
-    """The losses of the steps, and the parameters that got gradients."""
+    """The losses of the steps, and the gradients of the first one by parameters' names."""
     module = copy.deepcopy(module).train().to(dtype)
     optimizer = torch.optim.SGD(module.parameters(), lr=entry.rate)
-    inputs, (labels,), losses = tensors_of(inputs, dtype), tensors_of([labels], dtype), []
+    inputs, (labels,), losses, gradients = tensors_of(inputs, dtype), tensors_of([labels], dtype), [], {}
     for _ in range(STEPS):
         optimizer.zero_grad()
         scores = module(*inputs)
@@ -83,9 +102,11 @@ def losses_of_torch(module, entry, inputs, labels, dtype):
         else:
             loss = nn.functional.cross_entropy(scores.movedim(entry.class_axis, 1), labels)
         loss.backward()
+        gradients = gradients or {name: p.grad.numpy().copy() for name, p in module.named_parameters()
+                                  if p.grad is not None}
         optimizer.step()
         losses.append(loss.item())
-    return losses, [p for p in module.parameters() if p.grad is not None]
+    return losses, gradients
 
 
 def run(command):
@@ -118,16 +139,80 @@ def compare(ours, exact, single):
     return worst if len(ours) == len(exact) else float("inf")
 
 
+def gradients_of_onnxtrain(onnxtrain, entry, model, inputs, labels, work):
+    """Value and gradient of every tensor that trains, by name."""
+    folder = work / "artifacts"
+    done = run([onnxtrain, "artifacts", model, *options_of(entry), "--optimizer", "none", "--out", folder])
+    if done.returncode != 0:
+        return {"artifacts": done.stderr}
+    state = CheckpointState.load_checkpoint(folder / "checkpoint")
+    module = Module(folder / "training_model.onnx", state)
+    module(*inputs, labels)
+    return {name: (p.data, p.grad) for name, p in state.parameters if p.requires_grad}
+
+
+def of_module(name, value, values):
+    """The parameter of the module that a tensor is, and whether it is transposed: by its name, or by its values."""
+    for is_transposed in (False, True):
+        same = [key for key, other in values.items()
+                if np.array_equal(value, other.T if is_transposed else other) and np.ptp(other) > 0]
+        if name in values and (name in same or values[name].shape == (value.T if is_transposed else value).shape):
+            return name, is_transposed
+        if len(same) == 1 and value.ndim > 0:
+            return same[0], is_transposed
+    return None, False
+
+
+def compare_gradients(ours, values, exact, single):
+    """The largest distance to f64 in units of ten times that of PyTorch's f32, where, and how many were compared."""
+    worst, where, n = 0.0, "", 0
+    largest = max(np.abs(g).max() for g in exact.values())
+    for name, (value, gradient) in ours.items():
+        key, is_transposed = of_module(name, value, values)
+        if key not in exact:
+            continue
+        gradient = gradient.T if is_transposed else gradient
+        # What is zero but for rounding is as near as its parts, which are not known: as a millionth of the largest.
+        allowed = max(np.abs(single[key] - exact[key]).max(), F32 * np.abs(exact[key]).max(), 0.1 * F32 * largest)
+        share = np.abs(gradient - exact[key]).max() / (10 * allowed)
+        n += 1
+        if not share <= worst:
+            worst, where = share, key
+    return worst, where, n
+
+
+def is_of_module(model, module, example):
+    """Whether ONNX Runtime computes of the file what the module does, in inference."""
+    session = onnxruntime.InferenceSession(str(model))
+    given = {name: x.numpy() for name, x in zip(names_of(example), example)}
+    theirs = session.run(None, {i.name: given[i.name] for i in session.get_inputs()})[0]
+    wanted = copy.deepcopy(module).eval()(*example).detach().numpy()
+    return theirs.shape == wanted.shape and np.abs(theirs - wanted).max() <= 1e-3 * np.abs(wanted).max()
+
+
+def export_to(model, name, module, export, example):
+    """None, or why there is no file."""
+    refused = model.with_name("refused.txt")
+    if model.exists():
+        return None
+    if not refused.exists():
+        try:
+            EXPORTS[export](copy.deepcopy(module), example, model)
+            return None
+        except Exception as error:  # the exporter's own
+            refused.write_text(f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:90]}")
+            model.unlink(missing_ok=True)
+    return refused.read_text()
+
+
 def check_one(onnxtrain, work, name, module, export, data, reference):
     """Problems, and a line that says what was found. No line: the exporter refused."""
     model, entry = work / "model.onnx", MODELS[name]
-    n_rows = ROWS if entry.is_fixed else EXPORTED_ROWS
-    generator = np.random.default_rng(n_rows)
-    example = tensors_of([make(n_rows, generator) for make in entry.inputs])
-    try:
-        EXPORTS[export](copy.deepcopy(module), example, model)
-    except Exception as error:  # the exporter's own
-        return [], f"not exported: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:90]}"
+    generator = np.random.default_rng(EXPORTED_ROWS)
+    example = tensors_of([make(EXPORTED_ROWS, generator) for make in entry.inputs])
+    refusal = export_to(model, name, module, export, example)
+    if refusal:
+        return [], f"not exported: {refusal}"
     problems = []
     report = run([onnxtrain, "check", "--json", *options_of(entry), model])
     if report.returncode not in (0, 1) or not report.stdout:
@@ -138,24 +223,33 @@ def check_one(onnxtrain, work, name, module, export, data, reference):
         return [f"train: {done.stderr.strip()}"], "train failed"
     if status != 0:
         problems.append(f"trains, but check ends with {status}")
-    exact, single, parameters = reference
+    exact, single, exact_gradients, single_gradients = reference
     trained = [p for p in report["parameters"] if p["trains"]]
     n_elements = sum(int(np.prod(p["shape"])) for p in trained)
-    expected_elements = sum(p.numel() for p in parameters)
-    is_same = (len(trained), n_elements) == (len(parameters), expected_elements)
+    expected_elements = sum(g.size for g in exact_gradients.values())
     share = compare(ours, exact, single)
-    text = (f"{share:8.3g} of what is allowed, {len(trained)}/{len(parameters)} tensors, "
-            f"{n_elements}/{expected_elements} elements")
-    if is_same and share <= 1:
+    arrays = np.load(data)
+    gradients = gradients_of_onnxtrain(onnxtrain, entry, model, [arrays[n] for n in names_of(example)],
+                                       arrays["labels"], work)
+    values = {key: p.detach().numpy() for key, p in module.named_parameters()}
+    gradient_share, where, n_compared = compare_gradients(gradients, values, exact_gradients, single_gradients)
+    text = (f"{share:8.3g} of what is allowed, {len(trained)}/{len(exact_gradients)} tensors, "
+            f"{n_elements}/{expected_elements} elements; gradients {gradient_share:.3g} ({n_compared}, {where})")
+    has_all = has_all_parameters(module, export)
+    if n_elements == expected_elements and share <= 1 and gradient_share <= 1:
+        if export.endswith("unfolded") and has_all and n_compared != len(exact_gradients):
+            problems.append(f"gradients of {len(exact_gradients) - n_compared} parameters were not compared")
         return problems, text
-    if has_all_parameters(module, export):
+    if not is_of_module(model, module, example):
+        return [], "not exported: ONNX Runtime computes something else of the file than the module"
+    if has_all:
         return [text + f": {ours} instead of {exact}"], text
     if not all(np.isfinite(ours)) or len(ours) != STEPS:
         problems.append(f"losses {ours}")
     said = json.dumps(report["notes"])
-    for where, what in (("check", said), ("train", done.stdout + done.stderr)):
-        if "optimize=False" not in what and "do_constant_folding=False" not in what:
-            problems.append(f"{where} does not say how to export instead")
+    for what, notes in (("check", said), ("train", done.stdout + done.stderr)):
+        if "optimize=False" not in notes and "do_constant_folding=False" not in notes:
+            problems.append(f"{what} does not say how to export instead")
     return problems, text + "; computed away"
 
 
@@ -176,8 +270,8 @@ def main():
             generator = np.random.default_rng(ROWS)
             module, inputs = entry.make(), [make(ROWS, generator) for make in entry.inputs]
             labels = entry.labels(ROWS, generator)
-            exact, _ = losses_of_torch(module, entry, inputs, labels, torch.float64)
-            single, parameters = losses_of_torch(module, entry, inputs, labels, torch.float32)
+            exact, exact_gradients = losses_of_torch(module, entry, inputs, labels, torch.float64)
+            single, single_gradients = losses_of_torch(module, entry, inputs, labels, torch.float32)
             for export in [arguments.only] if arguments.only else EXPORTS:
                 work = pathlib.Path(arguments.keep or temporary, f"{name}-{export}")
                 work.mkdir(parents=True, exist_ok=True)
@@ -185,7 +279,7 @@ def main():
                 np.savez(data, **dict(zip(names_of(inputs), inputs)), labels=labels)
                 began = time.monotonic()
                 problems, text = check_one(arguments.onnxtrain, work, name, module, export, data,
-                                           (exact, single, parameters))
+                                           (exact, single, exact_gradients, single_gradients))
                 is_refused = text.startswith("not exported")
                 n_refused += is_refused
                 n_wrong, n_right = n_wrong + bool(problems), n_right + (not problems and not is_refused)

@@ -52,10 +52,10 @@ def record(folder, name):
         np.save(folder / f"{name}_{x}.npy", array)
     np.save(folder / f"{name}_labels.npy", labels)
     exact, _ = losses_of_torch(module, entry, inputs, labels, torch.float64)
-    single, parameters = losses_of_torch(module, entry, inputs, labels, torch.float32)
+    single, gradients = losses_of_torch(module, entry, inputs, labels, torch.float32)
     numbers = exact + [abs(s - e) for s, e in zip(single, exact)]
-    return (f"{name} {len(inputs)} {entry.loss} {entry.class_axis} {entry.rate} {len(parameters)} "
-            f"{sum(p.numel() for p in parameters)} " + " ".join(f"{n:.17g}" for n in numbers))
+    return (f"{name} {len(inputs)} {entry.loss} {entry.class_axis} {entry.rate} {len(gradients)} "
+            f"{sum(g.size for g in gradients.values())} " + " ".join(f"{n:.17g}" for n in numbers))
 
 
 def main():

@@ -261,7 +261,6 @@ class Entry:
     class_axis: int = 1
     loss: str = "cross-entropy"
     frozen: str = ""  # parameters that the module does not train, which a file cannot say
-    is_fixed: bool = False  # an exporter writes the number of rows where it cannot be undone
 
 
 MODELS = {
@@ -279,7 +278,7 @@ MODELS = {
     "gpt2": Entry(gpt2, (WORDS,), integers(N_WORDS, N_POSITIONS), 0.1, -1),
     "llama": Entry(llama, (WORDS,), integers(N_WORDS, N_POSITIONS), 0.1, -1),
     "mixtral": Entry(mixtral, (WORDS,), integers(N_WORDS, N_POSITIONS), 0.1, -1),
-    "deberta": Entry(deberta, (WORDS,), integers(N_WORDS, N_POSITIONS), 0.1, -1, is_fixed=True),
+    "deberta": Entry(deberta, (WORDS,), integers(N_WORDS, N_POSITIONS), 0.1, -1),
     "t5": Entry(t5, (WORDS, WORDS), integers(N_WORDS, N_POSITIONS), 0.01, -1),
     "whisper": Entry(whisper, (reals(8, 2 * N_POSITIONS), WORDS), integers(N_WORDS, N_POSITIONS), 0.1, -1,
                      frozen="*encoder.embed_positions.weight"),
@@ -290,5 +289,5 @@ MODELS = {
     "super-resolution": Entry(SuperResolution, (reals(3, 12, 12),), reals(3, 36, 36), 0.3, loss="mse"),
     "vae": Entry(AutoEncoder, (IMAGE, reals(LATENT)), IMAGE, 0.5, loss="mse"),
     "graph": Entry(GraphNetwork, (reals(N_NODES, N_FEATURES), integers(N_NODES, N_EDGES, 2)), classes(N_NODES), 0.05,
-                   -1, is_fixed=True),
+                   -1),
 }

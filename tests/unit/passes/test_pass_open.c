@@ -310,6 +310,57 @@ static void halves_of_what_was_joined_are_cut_where_the_batch_ends(void **state)
     ot_model_destroy(o.model);
 }
 
+static void zeros_that_elements_are_put_into_have_as_many_rows(void **state)
+{
+    opening o = open_text(HEAD "(float[2, 3] x, int64[2, 3] at) => (float[2, 5] y)"
+                               "<float[2, 5] zeros = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}> {"
+                               " y = ScatterElements<axis = 1>(zeros, at, x) }");
+
+    (void)state;
+    assert_open(&o, 1);
+    assert_string_equal(shape_of(&o, "y"), "[batch,5]");
+    assert_string_equal(entries(&o, "Expand", 1), "batch,1");
+    ot_model_destroy(o.model);
+}
+
+static void elements_that_are_taken_at_the_same_places_of_each_row(void **state)
+{
+    opening o = open_text(HEAD "(float[2, 3] x) => (float[2, 2] y)<int64[2, 2] at = {2, 0, 2, 0}> {"
+                               " y = GatherElements<axis = 1>(x, at) }");
+
+    (void)state;
+    assert_open(&o, 1);
+    assert_string_equal(shape_of(&o, "y"), "[batch,2]");
+    ot_model_destroy(o.model);
+    assert_obstacle(HEAD "(float[2, 3] x) => (float[2, 2] y)<int64[2, 2] at = {2, 0, 2, 1}> {"
+                         " y = GatherElements<axis = 1>(x, at) }",
+                    "reads 'at', which holds the batch size 2");
+}
+
+// Two heads in one axis with the batch, as often as there are rows: relative positions, biases.
+static void what_is_the_same_for_the_heads_of_each_row_follows_the_batch(void **state)
+{
+    static const char before[] =
+        HEAD "(float[3, 2, 4, 1] x) => (float[3, 2, 4, 5] y)"
+             "<int64[3] joined = {-1, 4, 1}, int64[4] apart = {-1, 2, 4, 5},"
+             " float[2, 5, 1] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, int64[3] times = {3, 1, 1},"
+             " int64[3] wide = {6, 1, 5}, float[5] b = {1, 2, 3, 4, 5}> {"
+             " r = Reshape(x, joined) ";
+    char text[sizeof before + 160];
+    opening o;
+
+    (void)state;
+    snprintf(text, sizeof text, "%s%s", before,
+             "t = Tile(w, times) u = Transpose<perm = [0, 2, 1]>(t) m = MatMul(r, u)"
+             " e = Expand(b, wide) z = Add(m, e) y = Reshape(z, apart) }");
+    o = open_text(text);
+    assert_open(&o, 2);
+    assert_string_equal(shape_of(&o, "m"), "[2*batch,4,5]");
+    assert_string_equal(shape_of(&o, "z"), "[2*batch,4,5]");
+    assert_string_equal(shape_of(&o, "y"), "[batch,2,4,5]");
+    ot_model_destroy(o.model);
+}
+
 // ---- recurrent layers ----
 
 #define LSTM_WEIGHTS                                                                               \
@@ -398,6 +449,9 @@ int main(void)
         cmocka_unit_test(equal_rows_beside_the_batch_become_one),
         cmocka_unit_test(rows_computed_of_numbers_alone_are_known_by_computing_them),
         cmocka_unit_test(rows_computed_of_a_parameter_never_become_constant),
+        cmocka_unit_test(zeros_that_elements_are_put_into_have_as_many_rows),
+        cmocka_unit_test(elements_that_are_taken_at_the_same_places_of_each_row),
+        cmocka_unit_test(what_is_the_same_for_the_heads_of_each_row_follows_the_batch),
         cmocka_unit_test(halves_of_what_was_joined_are_cut_where_the_batch_ends),
         cmocka_unit_test(zero_states_become_one_row_expanded),
         cmocka_unit_test(zeros_that_an_exporter_made_up_are_no_parameter),
