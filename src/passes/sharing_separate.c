@@ -151,6 +151,25 @@ static bool is_norm_or_bias(const reader *r)
     return r->role == OT_PORT_ROLE_SCALE || r->role == OT_PORT_ROLE_BIAS;
 }
 
+static bool is_copy_of_parameter(const ot_value *value)
+{
+    while (value && value->producer && ot__match_copy(value->producer))
+        value = value->producer->inputs[0];
+    return value && ot__is_parameter(value);
+}
+
+// A weight of the module stands beside it: then it is data that the module is given.
+static bool is_beside_weight(const reader *r)
+{
+    const ot_node *node = r->use.node;
+
+    for (int i = 0; r->role == OT_PORT_ROLE_OTHER && i < node->n_inputs; i++)
+        if (i != r->use.i_input && ot__node_input_role(node, i) == OT_PORT_ROLE_WEIGHT &&
+            is_copy_of_parameter(node->inputs[i]))
+            return true;
+    return false;
+}
+
 // Another tensor has this name, so that what is read here is something else.
 static bool is_elsewhere(const tensor *t, const char *name)
 {
@@ -180,7 +199,9 @@ static const char *separate_name(const tensor *t, const reader *r, const reader 
             return own;
         return derive(t, r, home);
     case OT_OWNER_CLASSIC:
-        return t->is_generated && t->n_copies > 0 && !s->has_equal ? derive(t, r, NULL) : own;
+        return t->is_generated && t->n_copies > 0 && !s->has_equal && !is_beside_weight(r)
+                   ? derive(t, r, NULL)
+                   : own;
     case OT_OWNER_NONE:
         break;
     }

@@ -16,6 +16,7 @@ than the module. With --keep, files that are there are taken instead of exportin
 """
 import argparse
 import copy
+import fnmatch
 import json
 import pathlib
 import subprocess
@@ -25,8 +26,10 @@ import time
 import warnings
 
 import numpy as np
+import onnx
 import onnxruntime
 import torch
+import transformers
 from torch import nn
 
 from onnxtrain.api import CheckpointState, Module
@@ -59,10 +62,18 @@ def by_onnxruntime(module, inputs, path):
     onnxruntime.InferenceSession(str(plain), options)
 
 
+def with_plain_attention(module):
+    """Models of transformers with attention written in products: opset 13 has no other."""
+    for part in module.modules():
+        if isinstance(part, transformers.PreTrainedModel):
+            part.set_attn_implementation("eager")
+    return module
+
+
 TRAINING = torch.onnx.TrainingMode.TRAINING
 EXPORTS = {
     "classic": lambda m, x, p: classic(m.eval(), x, p),
-    "classic-13": lambda m, x, p: classic(m.eval(), x, p, opset_version=13),
+    "classic-13": lambda m, x, p: classic(with_plain_attention(m.eval()), x, p, opset_version=13),
     "classic-unfolded": lambda m, x, p: classic(m.eval(), x, p, opset_version=17, do_constant_folding=False),
     "classic-training": lambda m, x, p: classic(m.train(), x, p, training=TRAINING),
     "classic-training-unfolded": lambda m, x, p: classic(m.train(), x, p, training=TRAINING, do_constant_folding=False,
@@ -113,16 +124,24 @@ def run(command):
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=600)
 
 
-def options_of(entry):
-    frozen = ["--freeze", entry.frozen] if entry.frozen else []
+def frozen_in(model, module, entry):
+    """Names that the parameters have in the file that the module does not train, found by their elements."""
+    wanted = {name: p.detach().numpy() for name, p in module.named_parameters()
+              if entry.frozen and fnmatch.fnmatch(name, entry.frozen)}
+    return [i.name for i in onnx.load(model).graph.initializer if wanted and any(
+        i.name == name or np.array_equal(onnx.numpy_helper.to_array(i), array) for name, array in wanted.items())]
+
+
+def options_of(entry, frozen):
+    frozen = [option for name in frozen for option in ("--freeze", name)]
     if entry.loss == "mse":
         return [*frozen, "--loss", "mse"]
     return [*frozen, "--loss", "cross-entropy", "--class-axis", entry.class_axis]
 
 
-def losses_of_onnxtrain(onnxtrain, entry, model, data, work):
+def losses_of_onnxtrain(onnxtrain, entry, options, model, data, work):
     log = work / "log.jsonl"
-    done = run([onnxtrain, "train", model, "--data", data, *options_of(entry), "--optimizer", "sgd", "--lr", entry.rate,
+    done = run([onnxtrain, "train", model, "--data", data, *options, "--optimizer", "sgd", "--lr", entry.rate,
                 "--batch-size", ROWS, "--epochs", STEPS, "--log", log, "--out", work / "trained.onnx"])
     if done.returncode != 0:
         return None, done
@@ -139,10 +158,10 @@ def compare(ours, exact, single):
     return worst if len(ours) == len(exact) else float("inf")
 
 
-def gradients_of_onnxtrain(onnxtrain, entry, model, inputs, labels, work):
+def gradients_of_onnxtrain(onnxtrain, options, model, inputs, labels, work):
     """Value and gradient of every tensor that trains, by name."""
     folder = work / "artifacts"
-    done = run([onnxtrain, "artifacts", model, *options_of(entry), "--optimizer", "none", "--out", folder])
+    done = run([onnxtrain, "artifacts", model, *options, "--optimizer", "none", "--out", folder])
     if done.returncode != 0:
         return {"artifacts": done.stderr}
     state = CheckpointState.load_checkpoint(folder / "checkpoint")
@@ -214,11 +233,12 @@ def check_one(onnxtrain, work, name, module, export, data, reference):
     if refusal:
         return [], f"not exported: {refusal}"
     problems = []
-    report = run([onnxtrain, "check", "--json", *options_of(entry), model])
+    options = options_of(entry, frozen_in(model, module, entry))
+    report = run([onnxtrain, "check", "--json", *options, model])
     if report.returncode not in (0, 1) or not report.stdout:
         return [f"check: {report.stderr.strip()}"], "check failed"
     status, report = report.returncode, json.loads(report.stdout)
-    ours, done = losses_of_onnxtrain(onnxtrain, entry, model, data, work)
+    ours, done = losses_of_onnxtrain(onnxtrain, entry, options, model, data, work)
     if ours is None:
         return [f"train: {done.stderr.strip()}"], "train failed"
     if status != 0:
@@ -229,7 +249,7 @@ def check_one(onnxtrain, work, name, module, export, data, reference):
     expected_elements = sum(g.size for g in exact_gradients.values())
     share = compare(ours, exact, single)
     arrays = np.load(data)
-    gradients = gradients_of_onnxtrain(onnxtrain, entry, model, [arrays[n] for n in names_of(example)],
+    gradients = gradients_of_onnxtrain(onnxtrain, options, model, [arrays[n] for n in names_of(example)],
                                        arrays["labels"], work)
     values = {key: p.detach().numpy() for key, p in module.named_parameters()}
     gradient_share, where, n_compared = compare_gradients(gradients, values, exact_gradients, single_gradients)

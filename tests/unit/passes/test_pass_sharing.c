@@ -144,6 +144,31 @@ static void a_folded_weight_of_a_module_that_is_called_twice_is_one(void **state
     ot_model_destroy(model);
 }
 
+// Relative positions that two projections read: beside a weight a tensor is what the module is
+// given.
+static void what_two_modules_compute_with_their_weights_is_one(void **state)
+{
+    ot_model *model = quoted_model(
+        HEAD
+        "g (float[N,2] x) => (float[N,2] y)\n"
+        "    <float[2,2] 'onnx::MatMul_7' = {1, 2, 3, 4}, float[2,2] 'onnx::MatMul_8' = {5, 6, 7, "
+        "8}, float[2,2] 'onnx::MatMul_9' = {2, 1, 4, 3}>\n{\n"
+        "    ['Identity_0'] 'onnx::MatMul_6' = Identity('onnx::MatMul_7')\n"
+        "    ['Identity_1'] 'onnx::MatMul_5' = Identity('onnx::MatMul_9')\n"
+        "    ['/q/MatMul'] a = MatMul('onnx::MatMul_7', 'onnx::MatMul_8')\n"
+        "    ['/k/MatMul'] b = MatMul('onnx::MatMul_6', 'onnx::MatMul_5')\n"
+        "    ['/k_1/MatMul'] c = MatMul(x, 'onnx::MatMul_9')\n"
+        "    h = MatMul(c, a)\n    y = MatMul(h, b)\n}");
+    const ot__sharings found = run(model);
+
+    (void)state;
+    assert_input(model, "a", 0, "onnx::MatMul_7");
+    assert_string_equal(input(model, "onnx::MatMul_6", 0), "onnx::MatMul_7");
+    assert_int_equal(model->graph->n_initializers, 3);
+    assert_int_equal(found.n, 0);
+    ot_model_destroy(model);
+}
+
 // Two modules that are called by the same number are none that is called twice.
 static void a_number_without_a_first_call_is_a_name(void **state)
 {
@@ -469,6 +494,7 @@ int main(void)
         cmocka_unit_test(a_copy_that_nothing_else_shares_stays),
         cmocka_unit_test(a_folded_weight_of_two_modules_is_two),
         cmocka_unit_test(a_folded_weight_of_a_module_that_is_called_twice_is_one),
+        cmocka_unit_test(what_two_modules_compute_with_their_weights_is_one),
         cmocka_unit_test(a_number_without_a_first_call_is_a_name),
         cmocka_unit_test(equal_parameters_side_by_side_say_that_nothing_was_merged),
         cmocka_unit_test(readers_in_two_modules_have_their_own),
