@@ -8,6 +8,7 @@ static const struct {
     const char *op_type;
     ot__open_kind kind;
 } kinds[] = {
+    {"AffineGrid", OT_OPEN_SIZES},
     {"Concat", OT_OPEN_CONCAT},
     {"Constant", OT_OPEN_CONSTANT},
     {"ConstantOfShape", OT_OPEN_CONSTANT_OF_SHAPE},
@@ -22,6 +23,7 @@ static const struct {
     {"MatMul", OT_OPEN_PRODUCT},
     {"RNN", OT_OPEN_RECURRENT},
     {"Reshape", OT_OPEN_RESHAPE},
+    {"Resize", OT_OPEN_SIZES},
     {"ScatterElements", OT_OPEN_ELEMENTS},
     {"Slice", OT_OPEN_SLICE},
     {"Softmax", OT_OPEN_NORMALIZATION},

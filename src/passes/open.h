@@ -51,6 +51,7 @@ typedef enum ot__open_kind {
     OT_OPEN_PRODUCT,
     OT_OPEN_RECURRENT,
     OT_OPEN_RESHAPE,
+    OT_OPEN_SIZES, // an input has the sizes of the output
     OT_OPEN_SLICE,
     OT_OPEN_TILE,
     OT_OPEN_TRANSPOSE,

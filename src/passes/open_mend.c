@@ -127,6 +127,27 @@ static ot_status mend_expand(ot__opener *o, ot_node *node)
     return replace_input(o, node, 1, ot__open_list(o, node, list, n));
 }
 
+// The last input has the sizes: of the output, or of the images that a grid is for.
+static ot_status mend_sizes(ot__opener *o, ot_node *node)
+{
+    const ot__place *x = ot__open_place(o, node->inputs[0]);
+    const ot_attr *axes = ot__node_attr(node, "axes");
+    const int i_input = node->n_inputs - 1;
+    ot_value *sizes;
+    int n, at = 0;
+    const int64_t *known = numbers_of(node, i_input, &n);
+
+    if (i_input == 0 || !known || n > OT_MAX_NDIM || !ot__dims_are_numbers(known, n) ||
+        x->axis < 0 || x->outer != 1 || x->inner != 1)
+        return OT_OK;
+    for (at = axes ? 0 : x->axis; axes && at < axes->n && axes->ints[at] != x->axis; at++)
+        continue;
+    if (at >= n || known[at] != o->batch)
+        return OT_OK;
+    OT_TRY(ot__open_shape(o, node, known, n, at, &sizes));
+    return replace_input(o, node, i_input, sizes);
+}
+
 // ---- ranges ----
 
 typedef struct range {
@@ -362,7 +383,8 @@ static ot_status (*const menders[OT_OPEN_KINDS])(ot__opener *o, ot_node *node) =
     [OT_OPEN_CONCAT] = mend_beside,         [OT_OPEN_ELEMENTS] = mend_beside,
     [OT_OPEN_ELEMENTWISE] = mend_broadcast, [OT_OPEN_EXPAND] = mend_expand,
     [OT_OPEN_PRODUCT] = mend_product,       [OT_OPEN_RECURRENT] = mend_recurrent,
-    [OT_OPEN_RESHAPE] = mend_reshape,       [OT_OPEN_SLICE] = mend_slice,
+    [OT_OPEN_RESHAPE] = mend_reshape,       [OT_OPEN_SIZES] = mend_sizes,
+    [OT_OPEN_SLICE] = mend_slice,
 };
 
 ot_status ot__open_mend(ot__opener *o, ot_node *node)

@@ -320,13 +320,36 @@ static void add_element(const ot__owners *p, path *to, const char *element, size
     ot__buf_printf(&to->module, "%s%.*s", to->module.length > 0 ? "." : "", (int)length, element);
 }
 
+// "/l/MatMul/MatMulAddFusion/" is what an optimiser made of "/l/MatMul": the length of that.
+static size_t without_fusions(const char *name)
+{
+    static const char fusion[] = "Fusion";
+    const size_t n = sizeof fusion - 1;
+    size_t length = strlen(name);
+
+    while (length > 0) {
+        size_t end = length;
+
+        while (end > 0 && name[end - 1] == '/')
+            end--;
+        if (end < n || strncmp(name + end - n, fusion, n) != 0)
+            return end;
+        length = end;
+        while (length > 0 && name[length - 1] != '/')
+            length--;
+    }
+    return strlen(name);
+}
+
 static ot_status find_classic(const ot__owners *p, const ot_node *node, ot__owner *out)
 {
-    const char *at = node->name;
+    const char *at =
+        ot__arena_strndup(p->graph->model->arena, node->name, without_fusions(node->name));
     int n_elements = 0;
     path to = {0};
     ot_status st;
 
+    OT_TRY(ot__made(at));
     for (const char *slash = at; (slash = strchr(slash, '/')) != NULL; slash++)
         n_elements++;
     if (at[0] != '/' || strlen(at) > MAX_NAME || n_elements > MAX_ELEMENTS)

@@ -180,6 +180,8 @@ ot_status ot__sharing_find_equal(ot__separation *s)
     for (int i = 0; i < s->graph->n_initializers; i++) {
         const ot_value *value = s->graph->initializers[i];
 
+        s->is_optimised =
+            s->is_optimised || (value->name[0] == '/' && strstr(value->name, "_output_"));
         if (is_witness(s, value))
             items[n++] = (equal_item){value->constant, ot__elements_hash(value->constant)};
     }

@@ -18,6 +18,9 @@ typedef struct ot__separation {
     // Equal parameters stand side by side, so that nothing was merged for its elements: in the
     // file, and among those small enough for the newer exporter.
     bool has_equal, has_small_equal;
+    // An optimiser has gone over the file, and taken the names of copies with them:
+    // "/l/Mul_output_0" is an initializer.
+    bool is_optimised;
     ot_value **forgotten; // go when nobody reads them any more
     int n_forgotten, forgotten_capacity;
 } ot__separation;

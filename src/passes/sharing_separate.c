@@ -199,6 +199,9 @@ static const char *separate_name(const tensor *t, const reader *r, const reader 
             return own;
         return derive(t, r, home);
     case OT_OWNER_CLASSIC:
+        if (s->is_optimised && !s->has_equal && !t->is_generated && t->is_uniform &&
+            is_norm_or_bias(r))
+            return derive(t, r, NULL);
         return t->is_generated && t->n_copies > 0 && !s->has_equal && !is_beside_weight(r)
                    ? derive(t, r, NULL)
                    : own;
@@ -226,10 +229,19 @@ static void keep_ties(tensor *t)
             t->readers[i].name = t->value->name;
 }
 
+// Some reader's module is known: the tensor is rather its parameter than a nameless reader's.
+static bool has_named_module(const tensor *t)
+{
+    for (int i = 0; i < t->n_readers; i++)
+        if (t->readers[i].owner.source != OT_OWNER_NONE && is_norm_or_bias(&t->readers[i]))
+            return true;
+    return false;
+}
+
 static ot_status name_readers(tensor *t)
 {
     const reader *home = find_home(t);
-    int n_nameless = 0;
+    int n_nameless = has_named_module(t);
 
     for (int i = 0; i < t->n_readers; i++) {
         reader *r = &t->readers[i];

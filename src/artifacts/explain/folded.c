@@ -5,6 +5,13 @@
 
 #include "artifacts/forward.h"
 
+// What an optimiser named after nodes, as "/l/Transpose_output_0", or after its own fusions.
+static bool is_of_optimiser(const char *name)
+{
+    return (name[0] == '/' && strstr(name, "_output_")) || ot__starts_with(name, "ConvBnFusion_") ||
+           ot__starts_with(name, "ConvMulFusion_") || ot__starts_with(name, "ConvAddFusion_");
+}
+
 bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model)
 {
     const char *name = item->value->name;
@@ -12,7 +19,8 @@ bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model)
     if (!ot__dtype_is_float(item->value->dtype) || item->value->shape.ndim == 0)
         return false;
     // "onnx::MatMul_37" is the classic exporter's; "0.weight_bias" is left of a BatchNormalization.
-    if (strncmp(name, "onnx::", 6) == 0 || ot__ends_with(name, ".weight_bias"))
+    if (strncmp(name, "onnx::", 6) == 0 || ot__ends_with(name, ".weight_bias") ||
+        is_of_optimiser(name))
         return true;
     return strcmp(model->producer_name, "pytorch") == 0 && ot__is_value_name(name);
 }
@@ -128,17 +136,20 @@ static const ot_value *first_folded(const ot__forward *forward, int *n)
 ot_status ot__forward_note_folded(ot__forward *forward)
 {
     int n;
+    bool optimised;
     const ot_value *first = first_folded(forward, &n);
 
     if (!first || forward->has_lost)
         return OT_OK;
+    optimised = is_of_optimiser(first->name);
     return ot__forward_note(
         forward, OT_LOG_INFO,
         ot__arena_printf(
             forward->model->arena,
-            "'%s'%s by name what an exporter computed from parameters that are gone, and trains in "
-            "their place; to train those, export with torch.onnx.export(model.train(), ..., "
+            "'%s'%s by name what an %s computed from parameters that are gone, and trains in "
+            "their place; to train those, %s with torch.onnx.export(model.train(), ..., "
             "optimize=False), or with dynamo=False, training=TrainingMode.TRAINING and "
             "do_constant_folding=False",
-            first->name, n > 1 ? " and others are" : " is"));
+            first->name, n > 1 ? " and others are" : " is", optimised ? "optimiser" : "exporter",
+            optimised ? "train the file that it read, exported" : "export"));
 }

@@ -168,10 +168,40 @@ static void an_infinite_element_makes_a_mask(void **state)
     ot_model_destroy(model);
 }
 
+// An optimiser makes initializers of Constant nodes, and keeps their names.
+static void what_a_constant_node_gave_before_an_optimiser_does_not_train(void **state)
+{
+    static const struct {
+        const char *name;
+        int trains;
+    } cases[] = {
+        {"/enc/Constant_1_output_0", 0}, {"/Constant_output_0", 0},
+        {"/l/Transpose_output_0", 1},    {"l.Constant_output_0", 1},
+        {"/Constants/Mul_output_0", 1},  {"/Constant_2_output_1", 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        ot_model *model = read_text("<ir_version: 8, opset_import: [\"\" : 17]>\n"
+                                    "g (float[2, 2] x) => (float[2, 2] y)\n"
+                                    "<float[2, 2] w = {1, 2, 3, 4}, float[2, 2] m = {1, 1, 2, 1}>"
+                                    "{ q = MatMul(x, w) y = Mul(q, m) }");
+        ot_report *report;
+
+        assert_non_null(
+            ot__graph_rename_value(model->graph, find_value(model, "m"), cases[i].name));
+        assert_ok(ot_report_create(model, NULL, &report));
+        assert_int_equal(row_of(report, cases[i].name)->trainable, cases[i].trains);
+        ot_report_destroy(report);
+        ot_model_destroy(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elements_tell_a_mask),
+        cmocka_unit_test(what_a_constant_node_gave_before_an_optimiser_does_not_train),
         cmocka_unit_test(what_is_moved_before_and_after_the_addition_stays_a_mask),
         cmocka_unit_test(what_is_also_read_otherwise_is_no_mask),
         cmocka_unit_test(a_mask_trains_when_it_is_named_or_all_do),

@@ -20,7 +20,10 @@ static const char classic[] =
     "    ['/q/Add'] e = Add(d, w)\n    ['/m_7/Add'] f = Add(e, w)\n"
     "    ['/enc/enc.0/enc.0.1/Add'] h = Add(f, w)\n    ['/e2/layers.1/linear1/Add'] i = Add(h, w)\n"
     "    ['/l_1/part/Add'] j = Add(i, w)\n    ['/l/part/Add'] k = Add(j, w)\n"
-    "    ['plain'] o = Add(k, w)\n    ['//x//Add'] p = Add(o, w)\n    y = Add(p, w)\n}";
+    "    ['/l/MatMul/MatMulAddFusion'] r = Add(k, w)\n"
+    "    ['/l_1/Mul_1/NormFusion/'] s = Add(r, w)\n    ['/q/Pow/MulFusion//TwoFusion/'] t = Add(s, "
+    "w)\n"
+    "    ['plain'] o = Add(t, w)\n    ['//x//Add'] p = Add(o, w)\n    y = Add(p, w)\n}";
 
 static void names_of_nodes_tell_the_module(void **state)
 {
@@ -36,6 +39,9 @@ static void names_of_nodes_tell_the_module(void **state)
         {"i", "e2.layers.1.linear1"},
         {"j", "l.part"},
         {"k", "l.part"},
+        {"r", "l"}, // an optimiser's
+        {"s", "l"},
+        {"t", "q"},
         {"o", NULL},
         {"y", NULL},
     };

@@ -337,6 +337,27 @@ static void elements_that_are_taken_at_the_same_places_of_each_row(void **state)
                     "reads 'at', which holds the batch size 2");
 }
 
+static void sizes_that_hold_the_batch_follow_it(void **state)
+{
+    opening o = open_text("<ir_version: 8, opset_import: [\"\" : 20]> g"
+                          " (float[2, 1, 3, 3] x, float[2, 2, 3] t) => (float[2, 1, 6, 5] y)"
+                          "<int64[4] s = {2, 1, 6, 5}, int64[4] z = {2, 1, 4, 4}> {"
+                          " g = AffineGrid(t, z) i = GridSample(x, g)"
+                          " y = Resize<mode = \"linear\">(i, , , s) }");
+
+    (void)state;
+    assert_open(&o, 2);
+    assert_string_equal(shape_of(&o, "i"), "[batch,1,4,4]");
+    assert_string_equal(shape_of(&o, "y"), "[batch,1,6,5]");
+    assert_string_equal(entries(&o, "Resize", 3), "batch,1,6,5");
+    ot_model_destroy(o.model);
+    o = open_text("<ir_version: 8, opset_import: [\"\" : 20]> g"
+                  " (float[2, 1, 3, 3] x) => (float[2, 1, 2, 6] y)<int64[2] s = {2, 6}> {"
+                  " y = Resize<axes = [2, 3]>(x, , , s) }");
+    assert_open(&o, 0); // two rows of an image are no batch
+    ot_model_destroy(o.model);
+}
+
 // Two heads in one axis with the batch, as often as there are rows: relative positions, biases.
 static void what_is_the_same_for_the_heads_of_each_row_follows_the_batch(void **state)
 {
@@ -451,6 +472,7 @@ int main(void)
         cmocka_unit_test(rows_computed_of_a_parameter_never_become_constant),
         cmocka_unit_test(zeros_that_elements_are_put_into_have_as_many_rows),
         cmocka_unit_test(elements_that_are_taken_at_the_same_places_of_each_row),
+        cmocka_unit_test(sizes_that_hold_the_batch_follow_it),
         cmocka_unit_test(what_is_the_same_for_the_heads_of_each_row_follows_the_batch),
         cmocka_unit_test(halves_of_what_was_joined_are_cut_where_the_batch_ends),
         cmocka_unit_test(zero_states_become_one_row_expanded),

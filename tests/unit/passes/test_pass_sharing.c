@@ -144,6 +144,32 @@ static void a_folded_weight_of_a_module_that_is_called_twice_is_one(void **state
     ot_model_destroy(model);
 }
 
+// An optimiser has taken the copies away that had the other names.
+static void zeros_of_an_optimised_file_are_one_for_each_module(void **state)
+{
+    static const char text[] =
+        HEAD "g (float[N,2] x) => (float[N,2] y)\n"
+             "    <float[2] 'a.bias' = {0, 0}, float[2,2] '%s' = {1, 2, 3, 4}>\n{\n"
+             "    m = MatMul(x, '%s')\n    ['/a/Add'] h = Add(m, 'a.bias')\n"
+             "    n = MatMul(h, x)\n    ['/b/Add'] i = Add(n, 'a.bias')\n"
+             "    o = MatMul(i, x)\n    ['/b_1/Add'] y = Add(o, 'a.bias')\n}";
+    static const char *const weights[] = {"c.weight", "/c/Transpose_output_0"};
+
+    (void)state;
+    for (int optimised = 0; optimised < 2; optimised++) {
+        char filled[sizeof text + 64];
+        ot_model *model;
+
+        snprintf(filled, sizeof filled, text, weights[optimised], weights[optimised]);
+        model = quoted_model(filled);
+        run(model);
+        assert_input(model, "h", 1, "a.bias");
+        assert_input(model, "i", 1, optimised ? "b.bias" : "a.bias");
+        assert_input(model, "y", 1, optimised ? "b.bias" : "a.bias");
+        ot_model_destroy(model);
+    }
+}
+
 // Relative positions that two projections read: beside a weight a tensor is what the module is
 // given.
 static void what_two_modules_compute_with_their_weights_is_one(void **state)
@@ -494,6 +520,7 @@ int main(void)
         cmocka_unit_test(a_copy_that_nothing_else_shares_stays),
         cmocka_unit_test(a_folded_weight_of_two_modules_is_two),
         cmocka_unit_test(a_folded_weight_of_a_module_that_is_called_twice_is_one),
+        cmocka_unit_test(zeros_of_an_optimised_file_are_one_for_each_module),
         cmocka_unit_test(what_two_modules_compute_with_their_weights_is_one),
         cmocka_unit_test(a_number_without_a_first_call_is_a_name),
         cmocka_unit_test(equal_parameters_side_by_side_say_that_nothing_was_merged),
