@@ -84,23 +84,6 @@ static ot_status find_buffer(const ot__candidates *c, ot__origins *origins, cons
     return ot__made(item->held);
 }
 
-// Optimisers keep the name of a Constant node's output, "/enc/Constant_1_output_0", for the
-// initializer that they make of it.
-static bool was_constant_node(const ot_value *value)
-{
-    static const char op_type[] = "Constant";
-    const char *slash = value->name[0] == '/' ? strrchr(value->name, '/') : NULL;
-    const char *p;
-
-    if (!slash || !ot__starts_with(slash + 1, op_type))
-        return false;
-    p = slash + sizeof op_type;
-    if (*p == '_' && ot__is_digit(p[1]))
-        for (p++; ot__is_digit(*p);)
-            p++;
-    return strcmp(p, "_output_0") == 0;
-}
-
 // ---- the whole ----
 
 static ot_status hold_fixed(ot__candidates *c, ot__origins *origins, const ot__uses *uses)
@@ -114,7 +97,7 @@ static ot_status hold_fixed(ot__candidates *c, ot__origins *origins, const ot__u
             continue;
         OT_TRY(ot__origins_find(origins, item->value, &item->origin, &name));
         OT_TRY(find_mask(c, item));
-        if (!item->held && was_constant_node(item->value))
+        if (!item->held && ot__was_constant(item->value))
             item->held = "by its name what a Constant node gave, which never trains";
         OT_TRY(find_buffer(c, origins, uses, item, name));
     }

@@ -23,6 +23,23 @@ bool ot__is_constant(const ot_node *node)
     return ot__node_is(node, "", "Constant");
 }
 
+// Optimisers keep the name of a Constant node's output, "/enc/Constant_1_output_0", for the
+// initializer that they make of it.
+bool ot__was_constant(const ot_value *value)
+{
+    static const char op_type[] = "Constant";
+    const char *slash = value->name[0] == '/' ? strrchr(value->name, '/') : NULL;
+    const char *p;
+
+    if (!slash || !ot__starts_with(slash + 1, op_type))
+        return false;
+    p = slash + sizeof op_type;
+    if (*p == '_' && ot__is_digit(p[1]))
+        for (p++; ot__is_digit(*p);)
+            p++;
+    return strcmp(p, "_output_0") == 0;
+}
+
 bool ot__is_dropout(const ot_node *node)
 {
     return ot__node_is(node, "", "Dropout");

@@ -86,7 +86,9 @@ ot_status ot__candidates_find_places(ot__candidates *candidates); // sets place
 ot_status ot__candidates_find_purposes(ot__candidates *candidates, const ot__uses *uses);
 // match_operators.c
 bool ot__is_batch_norm(const ot_node *node);
-bool ot__is_constant(const ot_node *node); // what a Constant node is
+bool ot__is_constant(const ot_node *node);
+bool ot__was_constant(
+    const ot_value *value); // by its name, what such a node gave // what a Constant node is
 bool ot__is_dropout(const ot_node *node);
 bool ot__node_moves(const ot_node *node, int i_input); // its elements to the outputs, as they are
 bool ot__node_adds(const ot_node *node);
