@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the files that open a fixed batch: pass_open.c walks the graph, match_open.c knows the
 // operators, open_place.c follows where the batch lies, open_mend.c gives constants that hold its
-// size what follows it, open_rows.c makes one row of repeated ones.
+// size what follows it, open_rows.c makes one row of repeated ones, open_counted.c numbers rows.
 #ifndef OT_PASSES_OPEN_H
 #define OT_PASSES_OPEN_H
 
@@ -94,9 +94,14 @@ ot_status ot__open_shape(ot__opener *o, const ot_node *node, const int64_t *numb
 // *out: what it is with one row of `block` entries there in place of equal ones; NULL when they are
 // not equal or it is not known.
 ot_status ot__open_one_row(ot__opener *o, ot_value *value, int axis, int64_t block, ot_value **out);
-// That row as often as the batch has entries.
+// That row as often as the batch has entries; of integers that count rows, as many of them.
 ot_status ot__open_rows(ot__opener *o, const ot_node *node, ot_value *value, int axis,
                         int64_t block, ot_value **out);
+
+// open_counted.c: what `t` is for any batch when it counts rows along `axis`, the first of which is
+// `first`; *out NULL when it does not.
+ot_status ot__open_counted(ot__opener *o, const ot_node *node, const ot_tensor *t,
+                           const ot_tensor *first, int axis, ot_value **out);
 
 // open_mend.c: before the node is inferred. OT_ERR_INVALID says which input holds the number.
 ot_status ot__open_mend(ot__opener *o, ot_node *node);

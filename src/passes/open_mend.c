@@ -262,7 +262,7 @@ static ot_status give_row(ot__opener *o, ot_node *node, int i_input, int axis, i
     if (block != 1)
         return give_rows(o, node, i_input, axis, block);
     OT_TRY(ot__open_one_row(o, node->inputs[i_input], axis, 1, &row));
-    return row ? replace_input(o, node, i_input, row) : mend_holds(o, node, node->inputs[i_input]);
+    return row ? replace_input(o, node, i_input, row) : give_rows(o, node, i_input, axis, 1);
 }
 
 static ot_status mend_broadcast(ot__opener *o, ot_node *node)

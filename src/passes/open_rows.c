@@ -225,7 +225,8 @@ static ot_status transpose_row(ot__opener *o, ot_node *node, int axis, ot_value 
     return through(o, node, 0, perm ? (int)perm->ints[axis] : y->ndim - 1 - axis, out);
 }
 
-// The axis of `x` with as many elements in front.
+// The axis of `x` that has the batch behind as many elements; it may have more or fewer others with
+// it.
 static int axis_in_view(const ot__opener *o, const ot_value *x, const ot_shape *y, int axis)
 {
     const ot_shape *shape = ot__open_was(o, x);
@@ -236,7 +237,7 @@ static int axis_in_view(const ot__opener *o, const ot_value *x, const ot_shape *
     for (int k = 0; k < axis; k++)
         front *= y->dim[k];
     for (int k = 0; k < shape->ndim; before *= shape->dim[k++])
-        if (before == front && shape->dim[k] == o->batch * o->block)
+        if (before == front && shape->dim[k] > 0 && shape->dim[k] % o->batch == 0)
             return k;
     return -1;
 }
@@ -245,15 +246,18 @@ static ot_status view_row(ot__opener *o, ot_node *node, int axis, ot_value **out
 {
     const ot_shape *y = ot__open_was(o, node->outputs[0]);
     const int k = axis_in_view(o, node->inputs[0], y, axis);
+    const int64_t block = o->block;
     ot_value *pair[2];
     ot_shape shape = *y;
 
     if (k < 0)
         return OT_OK;
+    o->block = ot__open_was(o, node->inputs[0])->dim[k] / o->batch;
     OT_TRY(one_row(o, node->inputs[0], k, &pair[0]));
+    o->block = block;
     if (!pair[0])
         return OT_OK;
-    shape.dim[axis] = o->block;
+    shape.dim[axis] = block;
     pair[1] = ot__open_list(o, node, shape.dim, shape.ndim);
     return pair[1] ? ot__open_node(o, "Reshape", node, NULL, pair, 2, out) : OT_ERR_NO_MEMORY;
 }
@@ -352,16 +356,42 @@ static ot_status fold_before(ot__opener *o)
 }
 
 // Masks and positions are computed of numbers alone: then their elements tell.
-static ot_status folded_row(ot__opener *o, const ot_value *value, int axis, ot_value **out)
+static ot_status find_elements(ot__opener *o, const ot_value *value, const ot_tensor **out)
 {
     const ot_value *folded;
 
+    *out = value->constant;
+    if (*out || !value->producer)
+        return OT_OK;
     if (!o->is_folded)
         OT_TRY(fold_before(o));
     folded = ot__graph_find(o->before->graph, value->name);
-    return folded && folded->constant && !folded->is_initializer
-               ? row_of_constant(o, value, folded->constant, axis, out)
-               : OT_OK;
+    if (folded && !folded->is_initializer)
+        *out = folded->constant;
+    return OT_OK;
+}
+
+static ot_status folded_row(ot__opener *o, const ot_value *value, int axis, ot_value **out)
+{
+    const ot_tensor *t;
+
+    OT_TRY(find_elements(o, value, &t));
+    return t ? row_of_constant(o, value, t, axis, out) : OT_OK;
+}
+
+static ot_status counted_rows(ot__opener *o, const ot_node *node, ot_value *value, int axis,
+                              ot_value **out)
+{
+    const ot_tensor *t;
+    ot_tensor *first;
+
+    if (o->block != 1 || o->batch < 2 || ot__open_place(o, value)->axis != -1 || value->is_input)
+        return OT_OK;
+    OT_TRY(find_elements(o, value, &t));
+    if (!t)
+        return OT_OK;
+    OT_TRY(cut_row(o, t, axis, &first));
+    return ot__open_counted(o, node, t, first, axis, out);
 }
 
 // ---- the whole ----
@@ -423,8 +453,10 @@ ot_status ot__open_rows(ot__opener *o, const ot_node *node, ot_value *value, int
     if (*out)
         return OT_OK;
     OT_TRY(one_row(o, value, axis, &pair[0]));
-    if (!pair[0])
-        return OT_OK;
+    if (!pair[0]) {
+        OT_TRY(counted_rows(o, node, value, axis, out));
+        return ot__made(!*out || ot__map_put(&o->made, key, *out));
+    }
     for (int k = 0; k < OT_MAX_NDIM; k++)
         ones[k] = 1;
     OT_TRY(ot__open_shape(o, node, ones, was->ndim, axis, &pair[1]));

@@ -358,6 +358,31 @@ static void sizes_that_hold_the_batch_follow_it(void **state)
     ot_model_destroy(o.model);
 }
 
+static void numbers_of_rows_follow_the_batch(void **state)
+{
+    // y[b] = x[b, at[b]], as both exporters write it.
+    opening o = open_text(HEAD "(float[3, 4] x, int64[3] at) => (float[3] y)"
+                               "<int64[3] rows = {0, 1, 2}, int64[1] wide = {4},"
+                               " int64[1] flat = {-1}> {"
+                               " f = Reshape(x, flat) r = Mul(rows, wide) i = Add(at, r)"
+                               " y = Gather(f, i) }");
+
+    (void)state;
+    assert_open(&o, 1);
+    assert_string_equal(shape_of(&o, "y"), "[batch]");
+    ot_model_destroy(o.model);
+    o = open_text(HEAD "(float[3, 4] x, int32[3, 1] at) => (float[3] y)"
+                       "<int32[3, 1] rows = {0, 1, 2}> {"
+                       " j = Concat<axis = 1>(rows, at) i = Cast<to = 7>(j) y = GatherND(x, i) }");
+    assert_open(&o, 1);
+    assert_string_equal(shape_of(&o, "y"), "[batch]");
+    ot_model_destroy(o.model);
+    assert_obstacle(HEAD "(float[3, 4] x, int64[3] at) => (float[3] y)"
+                         "<int64[3] rows = {0, 4, 7}, int64[1] flat = {-1}> {"
+                         " f = Reshape(x, flat) i = Add(at, rows) y = Gather(f, i) }",
+                    "reads 'rows', which holds the batch size 3");
+}
+
 // Two heads in one axis with the batch, as often as there are rows: relative positions, biases.
 static void what_is_the_same_for_the_heads_of_each_row_follows_the_batch(void **state)
 {
@@ -379,6 +404,27 @@ static void what_is_the_same_for_the_heads_of_each_row_follows_the_batch(void **
     assert_string_equal(shape_of(&o, "m"), "[2*batch,4,5]");
     assert_string_equal(shape_of(&o, "z"), "[2*batch,4,5]");
     assert_string_equal(shape_of(&o, "y"), "[batch,2,4,5]");
+    ot_model_destroy(o.model);
+}
+
+// Queries of a decoder: rows of a table, whose heads come into one axis with the batch.
+static void heads_that_are_cut_from_equal_rows_follow_the_batch(void **state)
+{
+    opening o = open_text(
+        HEAD "(float[3, 4, 2] x) => (float[3, 4, 5] y)"
+             "<float[1, 5, 2] q = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, int64[3] wide = {3, 5, "
+             "2}, int64[3] joined = {5, 6, 1}, int64[3] heads = {4, 6, 1}, int64[4] apart"
+             " = {3, 2, 4, 5}> {"
+             " e = Expand(q, wide) t = Transpose<perm = [1, 0, 2]>(e)"
+             " r = Reshape(t, joined) u = Transpose<perm = [1, 2, 0]>(r)"
+             " v = Transpose<perm = [1, 0, 2]>(x) w = Reshape(v, heads)"
+             " z = Transpose<perm = [1, 0, 2]>(w) m = MatMul(z, u)"
+             " n = Reshape(m, apart) y = ReduceMean<axes = [1], keepdims = 0>(n) }");
+
+    (void)state;
+    assert_open(&o, 3);
+    assert_string_equal(shape_of(&o, "m"), "[2*batch,4,5]");
+    assert_string_equal(shape_of(&o, "y"), "[batch,4,5]");
     ot_model_destroy(o.model);
 }
 
@@ -473,7 +519,9 @@ int main(void)
         cmocka_unit_test(zeros_that_elements_are_put_into_have_as_many_rows),
         cmocka_unit_test(elements_that_are_taken_at_the_same_places_of_each_row),
         cmocka_unit_test(sizes_that_hold_the_batch_follow_it),
+        cmocka_unit_test(numbers_of_rows_follow_the_batch),
         cmocka_unit_test(what_is_the_same_for_the_heads_of_each_row_follows_the_batch),
+        cmocka_unit_test(heads_that_are_cut_from_equal_rows_follow_the_batch),
         cmocka_unit_test(halves_of_what_was_joined_are_cut_where_the_batch_ends),
         cmocka_unit_test(zero_states_become_one_row_expanded),
         cmocka_unit_test(zeros_that_an_exporter_made_up_are_no_parameter),
