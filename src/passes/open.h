@@ -34,6 +34,7 @@ typedef struct ot__opener {
     bool is_folded;   // `before` has constants where none of its parameters is computed with
     ot__choices *choices;
     int n_choices; // so far
+    int i_sources; // the choice whether rows are repeated for the batch; from 1 on, 0: not made
     int n_changes;
 } ot__opener;
 

@@ -86,6 +86,43 @@ static ot_status mend_reshape(ot__opener *o, ot_node *node)
     return replace_input(o, node, 1, ot__open_list(o, node, list, n));
 }
 
+// Whether what is repeated as often as the batch has entries, although no batch reaches it, follows
+// the batch from there on: at first not, since rows of it are found where they meet the batch.
+static bool choose_sources(ot__opener *o)
+{
+    static const ot__place both[2];
+
+    if (o->i_sources == 0 && o->n_choices < OT_MAX_CHOICES) {
+        (void)choose_mend(o, both, (int)OT_COUNT(both));
+        o->i_sources = o->n_choices;
+    }
+    return o->i_sources > 0 && o->choices->taken[o->i_sources - 1] == 1;
+}
+
+// Queries of a decoder, which are the same for every row: [1, 5, 8] becomes [batch, 5, 8].
+static ot_status mend_source(ot__opener *o, ot_node *node)
+{
+    const ot_shape *x = ot__open_was(o, node->inputs[0]), *y = ot__open_was(o, node->outputs[0]);
+    ot_value *sizes;
+    int n;
+    const int64_t *known = numbers_of(node, 1, &n);
+
+    if (!x || !y || !known || n != y->ndim || n > OT_MAX_NDIM || !ot__dims_are_numbers(known, n) ||
+        o->batch == 1 || ot__open_place(o, node->inputs[0])->axis != -1)
+        return OT_OK;
+    for (int k = 0; k < n; k++) {
+        const int i = k - (n - x->ndim);
+
+        if (known[k] != o->batch || (i >= 0 && x->dim[i] != 1))
+            continue;
+        if (!choose_sources(o))
+            return OT_OK;
+        OT_TRY(ot__open_shape(o, node, known, n, k, &sizes));
+        return replace_input(o, node, 1, sizes);
+    }
+    return OT_OK;
+}
+
 // Rows that are not of the batch, such as zeros, expanded to as many.
 static ot_status mend_expanded_rows(ot__opener *o, ot_node *node)
 {
@@ -103,7 +140,7 @@ static ot_status mend_expanded_rows(ot__opener *o, ot_node *node)
         OT_TRY(ot__open_one_row(o, node->inputs[0], k, 1, &row));
         return row ? replace_input(o, node, 0, row) : mend_holds(o, node, node->inputs[0]);
     }
-    return OT_OK;
+    return mend_source(o, node);
 }
 
 // An entry of 1 keeps the extent that is there.
@@ -383,8 +420,8 @@ static ot_status (*const menders[OT_OPEN_KINDS])(ot__opener *o, ot_node *node) =
     [OT_OPEN_CONCAT] = mend_beside,         [OT_OPEN_ELEMENTS] = mend_beside,
     [OT_OPEN_ELEMENTWISE] = mend_broadcast, [OT_OPEN_EXPAND] = mend_expand,
     [OT_OPEN_PRODUCT] = mend_product,       [OT_OPEN_RECURRENT] = mend_recurrent,
-    [OT_OPEN_RESHAPE] = mend_reshape,       [OT_OPEN_SIZES] = mend_sizes,
-    [OT_OPEN_SLICE] = mend_slice,
+    [OT_OPEN_RESHAPE] = mend_reshape,       [OT_OPEN_TILE] = mend_source,
+    [OT_OPEN_SIZES] = mend_sizes,           [OT_OPEN_SLICE] = mend_slice,
 };
 
 ot_status ot__open_mend(ot__opener *o, ot_node *node)

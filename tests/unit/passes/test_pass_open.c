@@ -428,6 +428,38 @@ static void heads_that_are_cut_from_equal_rows_follow_the_batch(void **state)
     ot_model_destroy(o.model);
 }
 
+// No rule finds a row behind a Gemm: then what is repeated follows the batch from there on.
+static void what_is_repeated_as_often_as_there_are_rows_follows_the_batch(void **state)
+{
+    static const char *const repeats[] = {"Expand(q, wide)", "Tile(q, times)"};
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(repeats); i++) {
+        char text[640];
+        opening o;
+
+        snprintf(text, sizeof text,
+                 HEAD "(float[3, 5, 2] x) => (float[3, 5, 2] y)"
+                      "<float[1, 5, 2] q = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10},"
+                      " int64[3] wide = {3, 5, 2}, int64[3] times = {3, 1, 1},"
+                      " int64[2] flat = {15, 2}, int64[3] rows = {3, 5, 2},"
+                      " float[2, 2] w = {1, 2, 3, 4}> {"
+                      " e = %s f = Reshape(e, flat) g = Gemm(f, w) h = Reshape(g, rows)"
+                      " y = Add(x, h) }",
+                 repeats[i]);
+        o = open_text(text);
+        assert_non_null(o.opened.obstacle);
+        assert_true(ot__choices_next(&o.choices));
+        ot_model_destroy(o.model);
+        o.model = read_prepared(text);
+        assert_ok(ot__pass_open_batch(o.model, &o.choices, &o.opened));
+        assert_open(&o, 3);
+        assert_string_equal(shape_of(&o, "g"), "[5*batch,2]");
+        assert_string_equal(shape_of(&o, "y"), "[batch,5,2]");
+        ot_model_destroy(o.model);
+    }
+}
+
 // ---- recurrent layers ----
 
 #define LSTM_WEIGHTS                                                                               \
@@ -522,6 +554,7 @@ int main(void)
         cmocka_unit_test(numbers_of_rows_follow_the_batch),
         cmocka_unit_test(what_is_the_same_for_the_heads_of_each_row_follows_the_batch),
         cmocka_unit_test(heads_that_are_cut_from_equal_rows_follow_the_batch),
+        cmocka_unit_test(what_is_repeated_as_often_as_there_are_rows_follows_the_batch),
         cmocka_unit_test(halves_of_what_was_joined_are_cut_where_the_batch_ends),
         cmocka_unit_test(zero_states_become_one_row_expanded),
         cmocka_unit_test(zeros_that_an_exporter_made_up_are_no_parameter),
