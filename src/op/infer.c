@@ -12,6 +12,7 @@ struct ot_infer {
     ot_status status; // the first error; its message is the thread's
     bool is_stated;   // what outputs have of a shape is a file's word for it
     bool is_wrong;    // that word, of some output
+    uint64_t asked;   // inputs whose elements were asked for and are not known
     ot__op_types types;
 };
 
@@ -103,6 +104,13 @@ const ot_shape *ot_infer_shape(const ot_infer *c, int input)
     return x == NULL || !x->has_shape ? &scalar : &x->shape;
 }
 
+// Whoever asks does not change what is inferred.
+static void note_asked(const ot_infer *c, int input)
+{
+    if (input < 64)
+        ((ot_infer *)c)->asked |= UINT64_C(1) << input;
+}
+
 const ot_tensor *ot_infer_constant(const ot_infer *c, int input)
 {
     const ot_value *x = input_of(c, input);
@@ -110,17 +118,25 @@ const ot_tensor *ot_infer_constant(const ot_infer *c, int input)
 
     if (x == NULL)
         return NULL;
-    // Whoever asks does not change what is inferred, but for memory that has run out.
+    // But for memory that has run out.
     (void)ot__infer_made((ot_infer *)c, ot__op_known_constant(c->model, x, &constant) == OT_OK);
+    if (constant == NULL)
+        note_asked(c, input);
     return constant;
 }
 
 const int64_t *ot_infer_values(const ot_infer *c, int input, int *n)
 {
     const ot_value *x = input_of(c, input);
+    const int64_t *known;
 
     *n = 0;
-    return x == NULL ? NULL : ot_value_known(x, n);
+    if (x == NULL)
+        return NULL;
+    known = ot_value_known(x, n);
+    if (known == NULL || !ot__dims_are_numbers(known, *n))
+        note_asked(c, input);
+    return known;
 }
 
 const int64_t *ot_value_known(const ot_value *value, int *n)
@@ -455,5 +471,14 @@ ot_status ot__op_infer_stated(ot_node *node, bool *was_wrong)
     const ot_status st = infer_node(&c);
 
     *was_wrong = c.is_wrong;
+    return st;
+}
+
+ot_status ot__op_infer_asked(ot_node *node, uint64_t *asked)
+{
+    ot_infer c = {.node = node, .model = node->graph->model, .is_stated = true};
+    const ot_status st = infer_node(&c);
+
+    *asked = c.asked;
     return st;
 }

@@ -148,6 +148,8 @@ ot_status ot__op_infer(ot_node *node);
 // and *was_wrong says that a stated one was wrong. Readers of the outputs must be inferred after
 // it.
 ot_status ot__op_infer_stated(ot_node *node, bool *was_wrong);
+// The inputs whose elements its rule asks for and that are not known, as bits; the first 64.
+ot_status ot__op_infer_asked(ot_node *node, uint64_t *asked);
 // Helpers for records
 // As ot_infer_fail(); false, for checks that return it.
 OT_COLD bool ot__refuse(ot_infer *c, const char *format, ...) OT_PRINTF(2, 3);

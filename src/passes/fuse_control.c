@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop and Scan whose way is known before anything runs: exporters write them where the number
-// of axes, an option of a module, the length of a list or of a sequence decides.
+// of axes, an option of a module, the length of a list or of a sequence decides. Where data decide,
+// both branches of an If stand in the graph (fuse_branch.c).
 #include <string.h>
 
+#include "passes/branch.h"
 #include "passes/unroll.h"
 
 enum {
@@ -285,6 +287,9 @@ static ot_status run_round(controls *c)
     OT_TRY(probe(c));
     for (int i = 0; i < c->n; i++)
         OT_TRY(rewrite_known(c, &c->items[i]));
+    for (int i = 0; i < c->n && !c->has_changed; i++) // one by one: it may tell others
+        if (ot__node_is(c->items[i].node, "", "If"))
+            OT_TRY(ot__branch_both(c->model->graph, c->items[i].node, &c->has_changed));
     if (!c->has_changed)
         return OT_OK;
     ot__graph_drop_detached(c->model->graph);

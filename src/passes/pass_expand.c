@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "onnxtrain/gradients.h"
-#include "passes/passes.h"
+#include "passes/branch.h"
 
 static bool has_outputs(const ot_node *node)
 {
@@ -92,12 +92,13 @@ bool ot__pass_has_training_form(const ot_model *model)
     for (int n = 0; n < model->graph->n_nodes; n++)
         if (model->graph->nodes[n]->op->train)
             return true;
-    return false;
+    return ot__has_branches(model->graph);
 }
 
 ot_status ot__pass_train(ot_model *model)
 {
     OT_TRY(rewrite_nodes(model->graph, TRAINING));
+    OT_TRY(ot__branches_enter(model));
     return ot__pass_finished(model, "train");
 }
 

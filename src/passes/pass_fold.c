@@ -149,7 +149,21 @@ static ot_status fold_node(ot_model *model, const ot_node *node, size_t max_byte
     return inputs_are_constant(node) ? fold_by_kernel(model, node, folded) : OT_OK;
 }
 
-ot_status ot__pass_fold(ot_model *model, size_t max_bytes)
+// What is wrong in a branch need not be so in the one that is taken.
+static ot_status infer_again(ot_node *node, bool is_tolerant)
+{
+    bool was_wrong; // a number that was stated for a shape that only data decide on
+    const ot_status st = ot__op_infer_stated(node, &was_wrong);
+
+    if (st == OT_OK || st == OT_ERR_NO_MEMORY || !is_tolerant)
+        return st;
+    for (int i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i] != NULL)
+            node->outputs[i]->has_shape = false;
+    return OT_OK;
+}
+
+static ot_status fold_all(ot_model *model, size_t max_bytes, bool is_tolerant)
 {
     ot_graph *graph = model->graph;
     int kept = 0;
@@ -158,8 +172,7 @@ ot_status ot__pass_fold(ot_model *model, size_t max_bytes)
         ot_node *node = graph->nodes[n];
         bool folded = false;
         // Anew, because the constants made so far say more about shapes than inference could.
-        bool was_wrong; // a number that was stated for a shape that only data decide on
-        ot_status st = ot__op_infer_stated(node, &was_wrong);
+        ot_status st = infer_again(node, is_tolerant);
 
         OT_THEN(st, fold_node(model, node, max_bytes ? max_bytes : default_max_bytes, &folded));
         if (!folded)
@@ -173,6 +186,16 @@ ot_status ot__pass_fold(ot_model *model, size_t max_bytes)
     }
     graph->n_nodes = kept;
     return ot__pass_finished(model, "fold");
+}
+
+ot_status ot__pass_fold(ot_model *model, size_t max_bytes)
+{
+    return fold_all(model, max_bytes, false);
+}
+
+ot_status ot__pass_fold_branches(ot_model *model)
+{
+    return fold_all(model, 0, true);
 }
 
 // ---- one value ----

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One set of input shapes: every extent becomes a number, shape arithmetic becomes constants.
-#include "passes/passes.h"
+#include "passes/branch.h"
 
 typedef struct specializing {
     ot_model *model;
@@ -82,41 +82,46 @@ static void forget_symbols(const ot_graph *graph)
     }
 }
 
-static ot_status check_static(const ot_model *model)
+// What is composed of others is written out where all sizes are numbers, and may ask in its turn.
+static ot_status decide_all(ot_model *model, const ot__answers *answers, const char **question)
 {
-    const ot_graph *graph = model->graph;
+    int n_taken = 0;
+    bool was_composed;
 
-    for (int n = 0; n < graph->n_nodes; n++) {
-        for (int i = 0; i < graph->nodes[n]->n_outputs; i++) {
-            const ot_value *y = graph->nodes[n]->outputs[i];
-
-            if (!y || y->kind == OT_VALUE_SEQUENCE ||
-                (y->has_shape && ot__shape_is_static(&y->shape)))
-                continue;
-            return ot__error(OT_ERR_UNSUPPORTED,
-                             "%s: the shape of '%s' is known only at run time: %s",
-                             OT_LABEL(graph->nodes[n]), y->name,
-                             y->has_shape ? OT_DIMS_TEXT(model, &y->shape) : "?");
-        }
-    }
-    return OT_OK;
+    OT_TRY(ot__decide(model, answers, &n_taken, question));
+    if (*question != NULL)
+        return OT_OK;
+    OT_TRY(ot__pass_compose(model, &was_composed));
+    if (!was_composed)
+        return OT_OK;
+    OT_TRY(ot__pass_fold(model, 0));
+    return ot__decide(model, answers, &n_taken, question);
 }
 
-ot_status ot__pass_specialize(ot_model *model, const ot_shape *input_shapes, int n_inputs)
+ot_status ot__pass_specialize_by(ot_model *model, const ot_shape *input_shapes, int n_inputs,
+                                 const ot__answers *answers, const char **question)
 {
     specializing s = {.model = model};
     ot_status st = set_inputs(&s, input_shapes, n_inputs);
-    bool was_composed;
 
+    *question = NULL;
     ot__map_deinit(&s.first);
     OT_TRY(st);
     OT_TRY(ot__pass_prune(model)); // eval models have more than is run
     forget_symbols(model->graph);
-    OT_TRY(ot__pass_fold(model, 0)); // infers on its way
-    OT_TRY(ot__pass_compose(model, &was_composed));
-    if (was_composed)
-        OT_TRY(ot__pass_fold(model, 0));
+    OT_TRY(ot__has_branches(model->graph) ? ot__pass_fold_branches(model)
+                                          : ot__pass_fold(model, 0)); // infers on its way
+    OT_TRY(decide_all(model, answers, question));
+    if (*question != NULL)
+        return OT_OK;
     OT_TRY(ot__pass_prune(model));
-    OT_TRY(check_static(model));
     return ot__pass_finished(model, "specialize");
+}
+
+ot_status ot__pass_specialize(ot_model *model, const ot_shape *input_shapes, int n_inputs)
+{
+    const char *question;
+
+    OT_TRY(ot__pass_specialize_by(model, input_shapes, n_inputs, &(ot__answers){0}, &question));
+    return question == NULL ? OT_OK : ot__error(OT_ERR_UNSUPPORTED, "%s", question);
 }

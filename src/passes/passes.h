@@ -95,6 +95,9 @@ ot_status ot__pass_infer_node(ot_node *node); // one of them, on its own
 // inputs: parameters have been made inputs before). Values above `max_bytes` (0: 64 MiB) are left
 // as nodes.
 ot_status ot__pass_fold(ot_model *model, size_t max_bytes);
+// The same while branches stand in the graph that need not fit the shapes: of nodes whose inputs do
+// not fit nothing is known.
+ot_status ot__pass_fold_branches(ot_model *model);
 // What folding would make of one value of few nodes, in the model's arena; NULL: no constant.
 ot_status ot__pass_known_constant(ot_model *model, const ot_value *value, const ot_tensor **out);
 // pass_simplify.c: Identity, Cast to the same type, Dropout in inference, Reshape to the same
@@ -128,6 +131,19 @@ ot_status ot__pass_prune(ot_model *model);
 // infer anew, fold the shape arithmetic. Afterwards every value has a static shape, else
 // OT_ERR_UNSUPPORTED names the value.
 ot_status ot__pass_specialize(ot_model *model, const ot_shape *input_shapes, int n_inputs);
+// The same where elements decide on a shape, as far as there are answers: the tensors that models
+// of questions have computed, one behind the other. *question NULL: the model is specialised. Else
+// it has become the next question, a specialised model whose outputs are the next answers, and
+// *question, of its arena, is why it is asked.
+typedef struct ot__answers {
+    const ot_tensor *const *tensors;
+    int n;
+} ot__answers;
+ot_status ot__pass_specialize_by(ot_model *model, const ot_shape *input_shapes, int n_inputs,
+                                 const ot__answers *answers, const char **question);
+// pass_decide.c: takes answers from *n_taken on, as long as there is something to decide.
+ot_status ot__decide(ot_model *model, const ot__answers *answers, int *n_taken,
+                     const char **question);
 // pass_open.c: a batch size that an exporter wrote as a number.
 //
 // Where the batch lies in a value: on `axis`, whose extent is outer * batch * inner.

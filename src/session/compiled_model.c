@@ -60,25 +60,25 @@ ot_status ot__compiled_model_create(ot__compiled_model *program, const char *wha
     return make_lists(program);
 }
 
-static void given_deinit(ot__given *given)
-{
-    ot__free(given->lengths);
-    ot__free(given->shapes);
-    *given = (ot__given){0};
-}
-
 void ot__cached_plan_deinit(ot__cached_plan *slot)
 {
     ot__plan_destroy(slot->plan);
     ot_model_destroy(slot->model);
-    given_deinit(&slot->given);
+    ot__given_deinit(&slot->given);
     *slot = (ot__cached_plan){0};
+}
+
+void ot__compiled_model_drop_questions(ot__compiled_model *program)
+{
+    for (int k = 0; k < OT_QUESTION_CACHE; k++)
+        ot__cached_plan_deinit(&program->questions[k]);
 }
 
 void ot__compiled_model_drop_plans(ot__compiled_model *program)
 {
     for (int k = 0; k < OT_PLAN_CACHE; k++)
         ot__cached_plan_deinit(&program->plans[k]);
+    ot__compiled_model_drop_questions(program);
     program->paused = NULL;
 }
 
@@ -86,7 +86,7 @@ void ot__compiled_model_deinit(ot__compiled_model *program)
 {
     ot__compiled_model_drop_plans(program);
     ot__input_gradients_deinit(program);
-    given_deinit(&program->given);
+    ot__given_deinit(&program->given);
     ot__arena_destroy(program->arena);
     ot_model_destroy(program->model);
     *program = (ot__compiled_model){.what = program->what};
@@ -95,14 +95,29 @@ void ot__compiled_model_deinit(ot__compiled_model *program)
 ot_status ot__compiled_model_reserve(ot__compiled_model *program, int n_shapes)
 {
     ot__given *given = &program->given;
-    ot_shape *grown;
+    ot_shape *shapes;
+    const ot_tensor **tensors;
 
     if (n_shapes < given->capacity)
         return OT_OK;
-    grown = ot__alloc_zero((size_t)n_shapes + 1, sizeof *grown);
-    OT_TRY(ot__made(grown != NULL));
+    shapes = ot__alloc_zero((size_t)n_shapes + 1, sizeof *shapes);
+    tensors = ot__alloc_zero((size_t)n_shapes + 1, sizeof *tensors);
+    if (shapes == NULL || tensors == NULL) {
+        ot__free(shapes);
+        ot__free(tensors);
+        return OT_ERR_NO_MEMORY;
+    }
     ot__free(given->shapes);
-    given->shapes = grown;
+    ot__free(given->tensors);
+    given->shapes = shapes;
+    given->tensors = tensors;
     given->capacity = n_shapes + 1;
     return OT_OK;
+}
+
+void ot__compiled_model_set_shapes(ot__compiled_model *program, const ot_shape *shapes)
+{
+    for (int i = 0; i < program->n_user_inputs; i++)
+        program->given.shapes[i] = shapes[i];
+    program->given.has_tensors = false;
 }

@@ -16,8 +16,7 @@ static ot_status describe_plan(ot_session *session, ot__compiled_model *program,
     if (n_inputs != program->n_user_inputs)
         return ot__error(OT_ERR_INVALID, "%s: %d input shapes, expected %d", program->what,
                          n_inputs, program->n_user_inputs);
-    for (int i = 0; i < n_inputs; i++)
-        program->given.shapes[i] = input_shapes[i];
+    ot__compiled_model_set_shapes(program, input_shapes);
     OT_TRY(ot__session_plan(session, program, &plan));
     st = write(plan, &text);
     if (st != OT_OK)

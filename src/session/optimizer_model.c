@@ -295,7 +295,10 @@ static ot_status make_plan(ot_session *session, size_t n_bytes)
         OT_TRY(ot__ckpt_state_shape(session->checkpoint, o->parameters[k], &shapes[k]));
     o->program.entry_shapes = shapes;
     o->program.n_entries = o->n_parameters;
-    return ot__compiled_model_plan(&o->program, plan_of_optimizer, &g, &o->plan);
+    return ot__compiled_model_plan(
+        &o->program,
+        &(ot__plan_owner){.owner = &g, .plan = plan_of_optimizer, .question = plan_of_optimizer},
+        &o->plan);
 }
 
 // The slots that are missing, beside those that there are, and the plan.

@@ -106,9 +106,11 @@ ot_status ot__packing_choose(ot_session *session, ot_graph *graph, const ot__hoi
         return st;
     }
     packing->is_chosen = true;
-    // Plans for evaluation that are there already know nothing of them.
-    if (packing->buffer != NULL)
+    // Plans for evaluation that are there already know nothing of them, nor do questions.
+    if (packing->buffer != NULL) {
         ot__compiled_model_drop_plans(&session->eval);
+        ot__compiled_model_drop_questions(&session->training);
+    }
     session->checkpoint->unpack = unpack_parameter;
     return OT_OK;
 }

@@ -1,45 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans by the shapes of the inputs. A new set of shapes specialises and fuses a copy of the model;
-// the plan used longest ago makes room.
+// the plan used longest ago makes room. Where elements decide on shapes, such a copy may be a
+// question: its plan is kept likewise, and computes in each step what the next one is found by.
 #include <string.h>
 
 #include "session/session_internal.h"
 
 enum { MAX_PLANS = 8 }; // that are made to keep below a ceiling
 
-static bool is_equal(const ot__given *a, const ot__given *b, int n_inputs)
+static ot__cached_plan *oldest(ot__cached_plan *slots, int n)
 {
-    if (a->n_shapes != b->n_shapes)
-        return false;
-    for (int i = 0; i < n_inputs; i++)
-        if (a->lengths[i] != b->lengths[i])
-            return false;
-    for (int i = 0; i < a->n_shapes; i++)
-        if (!ot__shape_equal(&a->shapes[i], &b->shapes[i]))
-            return false;
-    return true;
-}
+    ot__cached_plan *found = &slots[0];
 
-static ot_status given_copy(const ot__given *from, int n_inputs, ot__given *to)
-{
-    to->lengths = ot__alloc_zero((size_t)n_inputs + 1, sizeof *to->lengths);
-    to->shapes = ot__alloc_zero((size_t)from->n_shapes + 1, sizeof *to->shapes);
-    OT_TRY(ot__made(to->lengths != NULL && to->shapes != NULL));
-    to->n_shapes = from->n_shapes;
-    to->capacity = from->n_shapes + 1;
-    if (n_inputs > 0)
-        memcpy(to->lengths, from->lengths, (size_t)n_inputs * sizeof *to->lengths);
-    if (from->n_shapes > 0)
-        memcpy(to->shapes, from->shapes, (size_t)from->n_shapes * sizeof *to->shapes);
-    return OT_OK;
-}
-
-static ot__cached_plan *oldest(ot__compiled_model *program)
-{
-    ot__cached_plan *found = &program->plans[0];
-
-    for (int k = 0; k < OT_PLAN_CACHE; k++) {
-        ot__cached_plan *slot = &program->plans[k];
+    for (int k = 0; k < n; k++) {
+        ot__cached_plan *slot = &slots[k];
 
         if (slot->plan == NULL)
             return slot;
@@ -164,8 +138,7 @@ static ot_status lower_precision(const ot__compiled_model *program, ot__cached_p
 // forward pass made again for the backward pass.
 typedef struct planning {
     const ot__compiled_model *program;
-    ot__planner planner;
-    void *owner;
+    const ot__plan_owner *owner;
     ot__input_shapes shapes;
     ot__cached_plan *slot;
     int64_t reduction, fell; // bytes: what is wanted by making values again, and what that gives
@@ -179,12 +152,17 @@ static ot_status specialise_model(planning *p)
     const ot__compiled_model *program = p->program;
     const int *outputs = program->user_outputs, n_outputs = program->n_user_outputs;
     ot_model **model = &p->slot->model;
+    const ot__given *given = &p->slot->given;
+    const ot__answers answers = {(const ot_tensor *const *)given->answers, given->n_answers};
     ot__recompute_regions regions = {0};
     // What is gathered for the forward pass is gone, and for the backward pass not there yet.
     const bool spares_readers = program->gathers && !ot__sums_are_late(program);
 
     OT_TRY(ot__model_clone(program->model, model));
-    OT_TRY(ot__pass_specialize(*model, p->shapes.tensors, program->n_inputs));
+    OT_TRY(ot__pass_specialize_by(*model, p->shapes.tensors, program->n_inputs, &answers,
+                                  &p->slot->question));
+    if (p->slot->question != NULL)
+        return ot__pass_fuse(*model);
     OT_TRY(ot__fuse_regions(*model));
     OT_TRY(lower_precision(program, p->slot, &p->shapes));
     OT_TRY(ot__pass_recompute_match(*model, &program->recompute, outputs, n_outputs, &regions));
@@ -204,8 +182,11 @@ static ot_status try_plan(planning *p)
     p->slot->model = NULL;
     p->excess = 0;
     OT_TRY(specialise_model(p));
-    return p->planner(p->owner, p->program, p->slot->model->graph, &p->shapes, &p->excess,
-                      &p->slot->plan);
+    if (p->slot->question == NULL)
+        return p->owner->plan(p->owner->owner, p->program, p->slot->model->graph, &p->shapes,
+                              &p->excess, &p->slot->plan);
+    return p->owner->question(p->owner->owner, p->program, p->slot->model->graph, &p->shapes,
+                              &p->excess, &p->slot->plan);
 }
 
 static void keep_reason(planning *p)
@@ -227,7 +208,8 @@ static ot_status find_plan(planning *p)
 
     for (int k = 0; k < MAX_PLANS && st == OT_ERR_NO_MEMORY && p->excess > 0; k++) {
         keep_reason(p);
-        if (!p->program->may_recompute || p->fell == fell || p->excess > INT64_MAX / 2)
+        if (p->slot->question != NULL || !p->program->may_recompute || p->fell == fell ||
+            p->excess > INT64_MAX / 2)
             break;
         fell = p->fell;
         p->reduction += (int64_t)p->excess;
@@ -244,11 +226,11 @@ static ot_status find_plan(planning *p)
     return st;
 }
 
-static ot_status build_cached(const ot__compiled_model *program, ot__planner planner, void *owner,
+static ot_status build_cached(const ot__compiled_model *program, const ot__plan_owner *owner,
                               ot__cached_plan *slot)
 {
-    planning p = {.program = program, .planner = planner, .owner = owner, .slot = slot};
-    ot_status st = given_copy(&program->given, program->n_user_inputs, &slot->given);
+    planning p = {.program = program, .owner = owner, .slot = slot};
+    ot_status st = ot__given_copy(&program->given, program->n_user_inputs, &slot->given);
     int at = 0;
 
     OT_THEN(st, input_shapes_init(&p.shapes, program));
@@ -259,36 +241,100 @@ static ot_status build_cached(const ot__compiled_model *program, ot__planner pla
     return st;
 }
 
-ot_status ot__compiled_model_plan(ot__compiled_model *program, ot__planner planner, void *owner,
-                                  ot__plan **out)
+static ot__cached_plan *find_cached(ot__compiled_model *program, ot__cached_plan *slots, int n)
 {
-    ot__cached_plan made = {0}, *slot;
-    ot_status st;
+    for (int k = 0; k < n; k++) {
+        ot__cached_plan *slot = &slots[k];
 
-    *out = NULL;
-    for (int k = 0; k < OT_PLAN_CACHE; k++) {
-        slot = &program->plans[k];
-        if (slot->plan != NULL && slot->is_inside == program->is_inside &&
-            is_equal(&slot->given, &program->given, program->n_user_inputs)) {
-            slot->last_used = ++program->clock;
-            *out = slot->plan;
-            return OT_OK;
-        }
+        if (slot->plan == NULL || slot->is_inside != program->is_inside ||
+            !ot__given_equal(&slot->given, &program->given, program->n_user_inputs))
+            continue;
+        slot->last_used = ++program->clock;
+        return slot;
     }
-    st = build_cached(program, planner, owner, &made);
+    return NULL;
+}
+
+static ot__cached_plan *keep_cached(ot__compiled_model *program, ot__cached_plan *made)
+{
+    ot__cached_plan *slot = made->question != NULL ? oldest(program->questions, OT_QUESTION_CACHE)
+                                                   : oldest(program->plans, OT_PLAN_CACHE);
+
+    if (slot->plan == program->paused)
+        program->paused = NULL;
+    ot__cached_plan_deinit(slot);
+    *slot = *made;
+    slot->is_inside = program->is_inside;
+    slot->last_used = ++program->clock;
+    return slot;
+}
+
+// A plan, or the next question.
+static ot_status make_cached(ot__compiled_model *program, const ot__plan_owner *owner,
+                             ot__cached_plan **out)
+{
+    ot__cached_plan made = {0};
+    const ot_status st = build_cached(program, owner, &made);
+
     if (st != OT_OK) {
         ot__cached_plan_deinit(&made);
         return st;
     }
-    program->recompute.warns = false;
-    slot = oldest(program);
-    if (slot->plan == program->paused)
-        program->paused = NULL;
-    ot__cached_plan_deinit(slot);
-    *slot = made;
-    slot->is_inside = program->is_inside;
-    slot->last_used = ++program->clock;
-    *out = slot->plan;
+    if (made.question == NULL)
+        program->recompute.warns = false;
+    *out = keep_cached(program, &made);
+    return OT_OK;
+}
+
+static ot_status take_answers(ot__given *given, ot__plan *plan, int n_outputs)
+{
+    for (int i = 0; i < n_outputs; i++) {
+        ot_tensor *answer = NULL;
+        const ot_arg *y = ot__plan_output(plan, i);
+
+        if (y->dtype == OT_STRING) {
+            OT_TRY(ot__output_take(plan, i, &answer));
+        } else {
+            OT_TRY(ot_tensor_create(y->dtype, &y->shape, &answer));
+            if (answer->n_bytes > 0)
+                memcpy(answer->data, y->data, answer->n_bytes);
+        }
+        OT_TRY(ot__given_add_answer(given, answer));
+    }
+    return OT_OK;
+}
+
+static ot_status answer_question(ot__compiled_model *program, const ot__plan_owner *owner,
+                                 const ot__cached_plan *question)
+{
+    const int n_outputs = question->model->graph->n_outputs;
+
+    if (!program->given.has_tensors || owner->answer == NULL)
+        return ot__error(OT_ERR_UNSUPPORTED, "%s: only a step has them", question->question);
+    for (int i = 0; i < n_outputs; i++)
+        ot__plan_bind_output(question->plan, i, NULL);
+    OT_TRY(owner->answer(owner->owner, program, question->plan));
+    return take_answers(&program->given, question->plan, n_outputs);
+}
+
+ot_status ot__compiled_model_plan(ot__compiled_model *program, const ot__plan_owner *owner,
+                                  ot__plan **out)
+{
+    ot__cached_plan *found;
+
+    *out = NULL;
+    ot__given_forget_answers(&program->given);
+    for (;;) { // each question leaves a node less whose shape is open
+        found = find_cached(program, program->plans, OT_PLAN_CACHE);
+        if (found == NULL)
+            found = find_cached(program, program->questions, OT_QUESTION_CACHE);
+        if (found == NULL)
+            OT_TRY(make_cached(program, owner, &found));
+        if (found->question == NULL)
+            break;
+        OT_TRY(answer_question(program, owner, found));
+    }
+    *out = found->plan;
     return OT_OK;
 }
 

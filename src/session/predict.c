@@ -55,8 +55,7 @@ static ot_status choose_rank(ot_session *session, const ot_shape *inputs)
     ot__compiled_model *program = &session->training;
     ot__plan *plan;
 
-    for (int i = 0; i < program->n_user_inputs; i++)
-        program->given.shapes[i] = inputs[i];
+    ot__compiled_model_set_shapes(program, inputs);
     OT_TRY(ot__session_find_plan(session, program, &plan));
     if (session->ranks->zero > 0)
         ot__zero_find_shares(session);

@@ -104,9 +104,12 @@ static ot_status runner_shapes(ot__compiled_model *program, const ot_feed *feeds
     program->given.n_shapes = 0;
     for (int i = 0; i < program->n_user_inputs; i++) {
         program->given.lengths[i] = feeds[i].count;
-        for (int k = 0; k < feeds[i].count; k++)
+        for (int k = 0; k < feeds[i].count; k++) {
+            program->given.tensors[program->given.n_shapes] = feeds[i].tensors[k];
             program->given.shapes[program->given.n_shapes++] = feeds[i].tensors[k]->shape;
+        }
     }
+    program->given.has_tensors = true;
     return OT_OK;
 }
 
@@ -122,6 +125,20 @@ static ot_status plan_of_runner(void *owner, const ot__compiled_model *program, 
     if (runner->options.memory_max > 0)
         options.memory_max = OT_MIN(options.memory_max, runner->options.memory_max);
     return ot__plan_create(graph, &options, shapes->lengths, shapes->sequences, plan);
+}
+
+static ot_status answer_of_runner(void *owner, const ot__compiled_model *program,
+                                  ot__plan *question)
+{
+    const ot_runner *runner = owner;
+    const ot_step step = {.counter = runner->n_runs};
+    int at = 0;
+
+    for (int i = 0; i < program->n_user_inputs; i++)
+        for (int k = 0; k < program->given.lengths[i]; k++)
+            ot__plan_bind_input(question, program->user_inputs[i], k,
+                                program->given.tensors[at++]->data);
+    return ot__plan_run(question, &step);
 }
 
 // ---- running ----
@@ -162,12 +179,13 @@ static ot_status run_runner(ot_runner *runner, const ot_feed *feeds, int n_feeds
                             ot_tensor **outputs, int n_outputs)
 {
     const ot_step step = {.counter = runner->n_runs};
+    const ot__plan_owner owner = {runner, plan_of_runner, plan_of_runner, answer_of_runner};
     ot__plan *plan;
 
     OT_TRY(check_feeds(runner, feeds, n_feeds));
     OT_TRY(check_runner_outputs(runner->program.model->graph, which, n_outputs));
     OT_TRY(runner_shapes(&runner->program, feeds));
-    OT_TRY(ot__compiled_model_plan(&runner->program, plan_of_runner, runner, &plan));
+    OT_TRY(ot__compiled_model_plan(&runner->program, &owner, &plan));
     OT_TRY(bind_runner(runner, plan, feeds, which, outputs, n_outputs));
     OT_TRY(ot__plan_run(plan, &step));
     for (int i = 0; i < n_outputs; i++)

@@ -8,6 +8,7 @@
 
 enum {
     OT_PLAN_CACHE = 4,         // plans kept per model; one is enough but for the last, short batch
+    OT_QUESTION_CACHE = 8,     // and questions whose answers decide which plan it is
     OT_SESSION_OUTPUTS = 1024, // outputs a model may hand out; a multiple of 64
 };
 
@@ -44,15 +45,22 @@ typedef struct ot__given {
     int *lengths;     // per user input: tensors of a sequence; 1 for a tensor
     ot_shape *shapes; // of all of them, one behind the other
     int n_shapes, capacity;
+    // Of the present step, as many as shapes: borrowed while has_tensors.
+    const ot_tensor **tensors;
+    bool has_tensors;
+    ot_tensor **answers; // what was computed of them because it decides on shapes, in order
+    int n_answers, answers_capacity;
 } ot__given;
 
-// A plan for one set of user input shapes.
+// A plan for one set of user input shapes, and of answers to questions: or the next question, by a
+// plan that computes its answers.
 typedef struct ot__cached_plan {
     ot__given given;
-    ot_model *model;     // the specialised copy: the plan points at its constants
-    ot__hoisted hoisted; // inputs of the plan that are derived values
-    bool is_inside;      // it has the update
-    ot__plan *plan;      // NULL: the slot is free
+    ot_model *model;      // the specialised copy: the plan points at its constants
+    ot__hoisted hoisted;  // inputs of the plan that are derived values
+    bool is_inside;       // it has the update
+    const char *question; // of the model's arena: why it is asked; NULL: it is no question
+    ot__plan *plan;       // NULL: the slot is free
     uint64_t last_used;
 } ot__cached_plan;
 
@@ -79,7 +87,7 @@ typedef struct ot__compiled_model {
     bool gathers;       // parameters, in every step: they have no derived values
     bool is_inside;     // training: the plan has the update (update_inside.c)
     ot__plan *paused;   // training: in the middle of such a step; NULL: none
-    ot__cached_plan plans[OT_PLAN_CACHE];
+    ot__cached_plan plans[OT_PLAN_CACHE], questions[OT_QUESTION_CACHE];
     uint64_t clock; // of uses, for the plan to give up
 } ot__compiled_model;
 
@@ -107,6 +115,13 @@ typedef struct ot__input_shapes {
 // that, where it is refused for them.
 typedef ot_status (*ot__planner)(void *owner, const ot__compiled_model *program, ot_graph *graph,
                                  const ot__input_shapes *shapes, size_t *excess, ot__plan **plan);
+typedef struct ot__plan_owner {
+    void *owner;
+    ot__planner plan;
+    ot__planner question; // of a question, with memory of its own; *excess does not matter
+    // Binds the inputs of a question's plan as those of the present step, and runs it.
+    ot_status (*answer)(void *owner, const ot__compiled_model *program, ot__plan *question);
+} ot__plan_owner;
 
 // Derived values (derived.c).
 typedef struct ot__derived {
@@ -313,12 +328,22 @@ ot_status ot__compiled_model_create(ot__compiled_model *program, const char *wha
 ot_status ot__compiled_model_sort(ot__compiled_model *program, const ot_checkpoint *checkpoint);
 ot_status ot__compiled_model_sort_by_hand(ot__compiled_model *program);
 void ot__compiled_model_deinit(ot__compiled_model *program);
-void ot__compiled_model_drop_plans(ot__compiled_model *program);
+void ot__compiled_model_drop_plans(ot__compiled_model *program); // and questions
+void ot__compiled_model_drop_questions(ot__compiled_model *program);
 void ot__cached_plan_deinit(ot__cached_plan *slot);
 // Room in program->given for so many tensors.
 ot_status ot__compiled_model_reserve(ot__compiled_model *program, int n_shapes);
-// plan_cache.c: the plan for program->given.
-ot_status ot__compiled_model_plan(ot__compiled_model *program, ot__planner planner, void *owner,
+// The user's are tensors of these shapes, and nobody says what is in them.
+void ot__compiled_model_set_shapes(ot__compiled_model *program, const ot_shape *shapes);
+// given.c: what a plan is for.
+bool ot__given_equal(const ot__given *a, const ot__given *b, int n_inputs);
+ot_status ot__given_copy(const ot__given *from, int n_inputs, ot__given *to);
+ot_status ot__given_add_answer(ot__given *given, ot_tensor *answer); // which it takes over
+void ot__given_forget_answers(ot__given *given);
+void ot__given_deinit(ot__given *given);
+// plan_cache.c: the plan for program->given. Questions are answered on the way, of its tensors;
+// OT_ERR_UNSUPPORTED where it has none.
+ot_status ot__compiled_model_plan(ot__compiled_model *program, const ot__plan_owner *owner,
                                   ot__plan **out);
 
 // Its derived inputs.
@@ -357,6 +382,18 @@ void ot__inside_end(ot_session *session);
 // For who asks for them: there are some, or zeros where none have been kept; OT_ERR_STATE while the
 // trainer keeps none.
 ot_status ot__session_need_gradients(ot_session *session);
+
+// step.c: the inputs of a plan of the training or eval model, the user's being `given`.
+void ot__session_bind_inputs(const ot_session *session, const ot__compiled_model *program,
+                             ot__plan *plan, const ot_tensor *const *given);
+const ot_tensor *ot__session_parameter(const ot_session *session, const ot__compiled_model *program,
+                                       const ot__input *input);
+ot_step ot__session_present_step(const ot_session *session, const ot__compiled_model *program);
+
+// question.c: of the training or eval model, as in ot__plan_owner.
+ot_status ot__question_plan(void *session, const ot__compiled_model *program, ot_graph *graph,
+                            const ot__input_shapes *shapes, size_t *excess, ot__plan **plan);
+ot_status ot__question_answer(void *session, const ot__compiled_model *program, ot__plan *question);
 
 // session_plan.c: the plan of the training or eval model for program->given.
 ot_status ot__session_plan(ot_session *session, ot__compiled_model *program, ot__plan **out);

@@ -111,8 +111,7 @@ ot_status ot__session_measure(ot_session *session, const ot_shape *inputs, const
 
     *out = (ot__session_bytes){0};
     OT_TRY(ot__session_check_values(session));
-    for (int i = 0; i < program->n_user_inputs; i++)
-        program->given.shapes[i] = inputs[i];
+    ot__compiled_model_set_shapes(program, inputs);
     OT_TRY(ot__session_find_plan(session, program, &plan));
     OT_TRY(measure_state(session, out));
     OT_TRY(measure_structure(session, besides, out));

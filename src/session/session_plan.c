@@ -245,7 +245,9 @@ static ot_status find_session_plan(ot_session *session, ot__compiled_model *prog
         OT_TRY(ot__inside_prepare(session));
     program->gathers =
         ot__ranks_gather(session, program == &session->training ? OT_MODE_TRAIN : OT_MODE_EVAL);
-    return ot__compiled_model_plan(program, plan_of_session, session, out);
+    return ot__compiled_model_plan(
+        program,
+        &(ot__plan_owner){session, plan_of_session, ot__question_plan, ot__question_answer}, out);
 }
 
 ot_status ot__session_find_plan(ot_session *session, ot__compiled_model *program, ot__plan **out)

@@ -42,12 +42,14 @@ static ot_status step_shapes(ot__compiled_model *program, const ot_tensor *const
     for (int i = 0; i < n_inputs; i++) {
         OT_TRY(check_step_input(program, i, inputs[i]));
         program->given.shapes[i] = inputs[i]->shape;
+        program->given.tensors[i] = inputs[i];
     }
+    program->given.has_tensors = true;
     return OT_OK;
 }
 
-static const ot_tensor *parameter_of_step(const ot_session *session,
-                                          const ot__compiled_model *program, const ot__input *input)
+const ot_tensor *ot__session_parameter(const ot_session *session, const ot__compiled_model *program,
+                                       const ot__input *input)
 {
     return program == &session->eval ? ot__ckpt_shown(session->checkpoint, input->parameter)
                                      : input->parameter->value;
@@ -59,8 +61,8 @@ static void *kept_gradient(const ot__parameter *p)
     return p->gradient != NULL ? p->gradient->data : NULL;
 }
 
-static void bind_step_inputs(const ot_session *session, const ot__compiled_model *program,
-                             ot__plan *plan, const ot_tensor *const *inputs)
+void ot__session_bind_inputs(const ot_session *session, const ot__compiled_model *program,
+                             ot__plan *plan, const ot_tensor *const *given)
 {
     int i_user = 0;
 
@@ -69,10 +71,10 @@ static void bind_step_inputs(const ot_session *session, const ot__compiled_model
 
         switch (input->role) {
         case OT_ROLE_USER:
-            ot__plan_bind_input(plan, i, 0, inputs[i_user++]->data);
+            ot__plan_bind_input(plan, i, 0, given[i_user++]->data);
             break;
         case OT_ROLE_PARAMETER:
-            ot__plan_bind_input(plan, i, 0, parameter_of_step(session, program, input)->data);
+            ot__plan_bind_input(plan, i, 0, ot__session_parameter(session, program, input)->data);
             break;
         case OT_ROLE_GRADIENT:
             ot__plan_bind_input(plan, i, 0, kept_gradient(input->parameter));
@@ -310,15 +312,23 @@ ot_status ot__session_fail_step(ot_session *session, ot_status st, ot_mode mode)
     return is_told ? st : ot__session_join_step(session, st, mode);
 }
 
+ot_step ot__session_present_step(const ot_session *session, const ot__compiled_model *program)
+{
+    const bool training = program == &session->training;
+
+    return (ot_step){.seed = session->seed,
+                     .counter = session->counter,
+                     .rank = training ? slice_of_step(session) : 0,
+                     .training = training};
+}
+
 static ot_status run_session_plan(ot_session *session, ot__plan *plan, bool training)
 {
     const bool over_ranks = is_over_ranks(session, training ? OT_MODE_TRAIN : OT_MODE_EVAL);
-    const ot_step step = {.seed = session->seed,
-                          .counter = session->counter,
-                          .rank = training ? slice_of_step(session) : 0,
-                          .training = training,
-                          .exchange = over_ranks ? &session->ranks->exchange : NULL};
+    ot_step step =
+        ot__session_present_step(session, training ? &session->training : &session->eval);
 
+    step.exchange = over_ranks ? &session->ranks->exchange : NULL;
     if (training) {
         ot__undo_keep(session);
         session->checkpoint->n_accumulated = 0; // the gradients change
@@ -358,7 +368,7 @@ ot_status ot__session_step(ot_session *session, ot_status given, ot_mode mode,
         st = agree_on_step(session, st, mode, plan);
     if (st == OT_OK) {
         ot__packing_enter(session);
-        bind_step_inputs(session, program, plan, inputs);
+        ot__session_bind_inputs(session, program, plan, inputs);
         ot__derived_bind(session, program, plan);
         *has_run = true;
         st = run_session_plan(session, plan, training);

@@ -192,7 +192,10 @@ static void check_lowered(problem *p, host *f32, const inputs *in, ot_tensor *co
 {
     ot_graph *graph = f32->one.model->graph;
     const ot__plan_options options = {.n_threads = 2};
+    // Of nodes of a branch the condition is asked for.
+    const ot__answers condition = {(const ot_tensor *const *)in->tensor, 1};
     ot_shape shapes[2 * OT_CASE_MAX_PORTS];
+    const char *question;
     ot_tensor *found[OT_CASE_MAX_PORTS] = {NULL};
     int of_output[OT_CASE_MAX_PORTS], n = 0;
     ot_status st = OT_OK;
@@ -207,7 +210,10 @@ static void check_lowered(problem *p, host *f32, const inputs *in, ot_tensor *co
         }
     for (int i = 0; st == OT_OK && i < graph->n_inputs; i++)
         shapes[i] = graph->inputs[i]->shape;
-    OT_THEN(st, ot__pass_specialize(f32->one.model, shapes, graph->n_inputs));
+    OT_THEN(st,
+            ot__pass_specialize_by(f32->one.model, shapes, graph->n_inputs, &condition, &question));
+    if (st == OT_OK && question != NULL)
+        st = ot__error(OT_ERR_INTERNAL, "%s", question);
     OT_THEN(st, ot__pass_precision(f32->one.model, NULL, types[p->type].dtype));
     OT_THEN(st, run_graph(graph, in, dy, &options, found));
     if (st != OT_OK)

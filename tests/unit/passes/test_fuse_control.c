@@ -150,7 +150,6 @@ static void sequences_of_a_loop_become_tensors(void **state)
 static void what_data_decides_stays(void **state)
 {
     static const char *const texts[] = {
-        MODEL("float[2, 3] x, bool c", "float zero = {0}", "y = If (c) " BRANCHES),
         MODEL(
             "float[2, 3] x", "int64 n = {3}, bool go = {1}, float one = {1}",
             "y = Loop (n, go, x) <body = turn (int64 i, bool go, float[a, b] h) => (bool goes, "
@@ -178,11 +177,82 @@ static void what_data_decides_stays(void **state)
         ot_model *model = read_text(texts[i]);
 
         assert_fails(ot__pass_prepare(model), OT_ERR_UNSUPPORTED,
-                     i == 0   ? "If (opset 18)"
-                     : i == 5 ? "Scan (opset 18)"
-                              : "Loop (opset 18)");
+                     i == 4 ? "Scan (opset 18)" : "Loop (opset 18)");
         ot_model_destroy(model);
     }
+}
+
+#define OPEN_IF MODEL("float[2, 3] x, bool c", "float zero = {0}", "y = If (c) " BRANCHES)
+
+// Both branches stand in the graph, and what one of them has for its own stays there.
+static void an_if_that_data_decide_becomes_both_branches(void **state)
+{
+    ot_model *model = read_prepared(OPEN_IF);
+    const ot_node *output = find_node(model, "BranchOutput");
+
+    (void)state;
+    assert_null(find_node(model, "If"));
+    assert_ptr_equal(output->inputs[0], find_value(model, "c"));
+    assert_string_equal(output->inputs[1]->producer->op_type, "Add");
+    assert_string_equal(output->inputs[2]->producer->op_type, "Mul");
+    assert_ptr_equal(output->outputs[0], model->graph->outputs[0]);
+    assert_int_equal(model->graph->outputs[0]->shape.dim[1], 3);
+    ot_model_destroy(model);
+}
+
+static ot_model *specialized(const char *text, bool condition, const char **question)
+{
+    ot_model *model = read_prepared(text);
+    const double number = condition;
+    ot_tensor *answer = new_tensor(OT_BOOL, (ot_shape){0}, &number);
+    const ot_tensor *const answers[] = {answer};
+    const ot_shape shapes[] = {OT_SHAPE(2, 3), {0}};
+
+    assert_ok(ot__pass_specialize_by(model, shapes, 2, &(ot__answers){answers, 1}, question));
+    ot_tensor_destroy(answer);
+    return model;
+}
+
+static void the_branch_that_is_taken_stays_alone(void **state)
+{
+    const char *question;
+
+    (void)state;
+    for (int condition = 0; condition < 2; condition++) {
+        ot_model *model = specialized(OPEN_IF, condition != 0, &question);
+
+        assert_null(question);
+        assert_null(find_node(model, "BranchOutput"));
+        assert_int_equal(count_nodes(model, "Add"), condition);
+        assert_int_equal(count_nodes(model, "Mul"), !condition);
+        ot_model_destroy(model);
+    }
+}
+
+// The condition of the inner one is computed where the outer one is taken.
+static void branches_inside_branches_are_asked_one_after_the_other(void **state)
+{
+    static const char text[] =
+        MODEL("float[2, 3] x, bool c", "",
+              "y = If (c) <then_branch = yes () => (float[a, b] t) { m = ReduceMax<keepdims = 0>(x)"
+              " d = Cast<to = 9>(m) t = If (d)"
+              " <then_branch = a () => (float[a, b] v) { v = Abs(x) },"
+              " else_branch = b () => (float[a, b] w) { w = Add(x, x) }> },"
+              " else_branch = no () => (float[a, b] e) { e = Neg(x) }>");
+    const char *question;
+    ot_model *model = specialized(text, true, &question);
+
+    (void)state;
+    assert_non_null(question);
+    assert_non_null(strstr(question, "which branch is taken"));
+    assert_int_equal(count_nodes(model, "ReduceMax"), 1); // the question
+    assert_int_equal(count_nodes(model, "Neg") + count_nodes(model, "Abs"), 0);
+    ot_model_destroy(model);
+    model = specialized(text, false, &question);
+    assert_null(question); // of a branch that is not taken nothing is asked
+    assert_int_equal(count_nodes(model, "Neg"), 1);
+    assert_int_equal(count_nodes(model, "ReduceMax"), 0);
+    ot_model_destroy(model);
 }
 
 static void out_of_memory(void **state)
@@ -217,6 +287,9 @@ int main(void)
         cmocka_unit_test(a_scan_of_known_length_becomes_its_turns),
         cmocka_unit_test(sequences_of_a_loop_become_tensors),
         cmocka_unit_test(what_data_decides_stays),
+        cmocka_unit_test(an_if_that_data_decide_becomes_both_branches),
+        cmocka_unit_test(the_branch_that_is_taken_stays_alone),
+        cmocka_unit_test(branches_inside_branches_are_asked_one_after_the_other),
         cmocka_unit_test(out_of_memory),
     };
 

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values that decide shapes: where one does not follow from the shapes of the inputs, whoever has
+// the data of a step computes the values that its operator asks for, by a question: the part of the
+// model that makes them. As constants they let the rest follow.
+#include <string.h>
+
+#include "passes/branch.h"
+
+enum { MAX_ROUNDS = 256 }; // questions, each of which follows from the answers before
+
+typedef struct deciding {
+    ot_model *model;
+    const ot__answers *answers;
+    int n_taken;         // of the answers
+    ot_value **deciders; // of the model's arena: of the present question
+    int n_deciders;
+    ot_node *node;        // for which they decide
+    const ot_value *open; // its output whose shape is not known
+} deciding;
+
+// ---- what is asked ----
+
+static bool is_open_value(const ot_value *value)
+{
+    return value != NULL && value->kind != OT_VALUE_SEQUENCE &&
+           (!value->has_shape || !ot__shape_is_static(&value->shape));
+}
+
+// The first node in order, of those `among` which are marked; NULL: all. The shapes of its inputs
+// are known.
+static ot_node *find_open(const ot_graph *graph, const bool *among, const ot_value **open)
+{
+    for (int n = 0; n < graph->n_nodes; n++)
+        for (int i = 0; (among == NULL || among[n]) && i < graph->nodes[n]->n_outputs; i++)
+            if (is_open_value(graph->nodes[n]->outputs[i])) {
+                *open = graph->nodes[n]->outputs[i];
+                return graph->nodes[n];
+            }
+    return NULL;
+}
+
+// The nodes of a sorted graph that a value is made by.
+static ot_status mark_before(const ot_graph *graph, const ot_value *value, bool *is_before)
+{
+    ot__numbers numbers = {0};
+    bool *is_needed;
+
+    OT_TRY(ot__numbers_build(graph, &numbers));
+    is_needed = ot__alloc_zero((size_t)numbers.n_values + 1, sizeof *is_needed);
+    if (is_needed != NULL)
+        is_needed[ot__value_number(&numbers, value)] = true;
+    for (int n = graph->n_nodes - 1; is_needed != NULL && n >= 0; n--) {
+        const ot_node *node = graph->nodes[n];
+
+        for (int i = 0; i < node->n_outputs; i++)
+            if (node->outputs[i] != NULL)
+                is_before[n] =
+                    is_before[n] || is_needed[ot__value_number(&numbers, node->outputs[i])];
+        for (int i = 0; is_before[n] && i < node->n_inputs; i++)
+            if (node->inputs[i] != NULL)
+                is_needed[ot__value_number(&numbers, node->inputs[i])] = true;
+    }
+    ot__numbers_deinit(&numbers);
+    ot__free(is_needed);
+    return ot__made(is_needed != NULL);
+}
+
+static bool is_decider(const deciding *d, const ot_value *x)
+{
+    for (int i = 0; i < d->n_deciders; i++)
+        if (d->deciders[i] == x)
+            return true;
+    return false;
+}
+
+static bool may_decide(const ot_node *node, int i)
+{
+    const ot_port *port = ot__op_input_port(node->op, i);
+    const ot_value *x = node->inputs[i];
+
+    return x != NULL && x->kind == OT_VALUE_TENSOR && x->constant == NULL &&
+           (port == NULL || (port->flags & OT_PORT_TYPE_ONLY) == 0);
+}
+
+// Those whose elements the rule of the node has asked for; all where it has asked for none.
+static ot_status list_deciders(deciding *d)
+{
+    ot_node *node = d->node;
+    uint64_t asked;
+
+    OT_TRY(ot__op_infer_asked(node, &asked));
+    d->n_deciders = 0;
+    d->deciders =
+        ot__arena_alloc(d->model->arena, (size_t)(node->n_inputs + 1) * sizeof(ot_value *));
+    OT_TRY(ot__made(d->deciders != NULL));
+    for (int i = 0; i < node->n_inputs; i++)
+        if (may_decide(node, i) && (asked == 0 || (i < 64 && (asked >> i & 1) != 0)) &&
+            !is_decider(d, node->inputs[i]))
+            d->deciders[d->n_deciders++] = node->inputs[i];
+    return OT_OK;
+}
+
+static ot_status refuse_open(const deciding *d)
+{
+    return ot__error(OT_ERR_UNSUPPORTED, "%s: the shape of '%s' is known only at run time: %s",
+                     OT_LABEL(d->node), d->open->name,
+                     d->open->has_shape ? OT_DIMS_TEXT(d->model, &d->open->shape) : "?");
+}
+
+static ot_status ask_open(deciding *d)
+{
+    OT_TRY(list_deciders(d));
+    return d->n_deciders > 0 ? OT_OK : refuse_open(d);
+}
+
+static bool has_open_branch(const ot_graph *graph, const bool *among)
+{
+    for (int n = 0; n < graph->n_nodes; n++)
+        if (among[n] && ot__is_open_branch(graph->nodes[n]))
+            return true;
+    return false;
+}
+
+// The last branch whose condition needs no other: inside of it are those that are not taken with
+// it. is_before: marks what its condition is made by. NULL: there is none.
+static ot_status find_branch(const ot_graph *graph, bool *is_before, ot_node **out)
+{
+    const ot_value *asked = NULL;
+
+    *out = NULL;
+    for (int n = graph->n_nodes - 1; n >= 0; n--) {
+        ot_node *node = graph->nodes[n];
+
+        if (!ot__is_open_branch(node) || ot__branch_condition(node) == asked)
+            continue;
+        asked = ot__branch_condition(node);
+        memset(is_before, 0, (size_t)graph->n_nodes * sizeof *is_before);
+        OT_TRY(mark_before(graph, asked, is_before));
+        if (has_open_branch(graph, is_before))
+            continue;
+        *out = node;
+        return OT_OK;
+    }
+    return OT_OK;
+}
+
+// A condition, for which other values may decide first.
+static ot_status ask_branch(deciding *d, ot_node *branch, const bool *is_before)
+{
+    ot_value *condition = ot__branch_condition(branch);
+
+    d->node = find_open(d->model->graph, is_before, &d->open);
+    if (d->node != NULL)
+        return ask_open(d);
+    d->node = branch;
+    d->open = NULL;
+    d->deciders = ot__arena_memdup(d->model->arena, &condition, sizeof(ot_value *));
+    d->n_deciders = 1;
+    return ot__made(d->deciders != NULL);
+}
+
+static ot_status ask_branches(deciding *d)
+{
+    bool *is_before = ot__alloc_zero((size_t)d->model->graph->n_nodes + 1, sizeof *is_before);
+    ot_node *branch;
+    ot_status st = ot__made(is_before != NULL);
+
+    d->node = NULL;
+    OT_THEN(st, find_branch(d->model->graph, is_before, &branch));
+    if (st == OT_OK && branch != NULL)
+        st = ask_branch(d, branch, is_before);
+    ot__free(is_before);
+    return st;
+}
+
+// What is known of conditions is taken, and the rest follows from it.
+static ot_status take_branches(deciding *d)
+{
+    bool has_changed = true;
+
+    while (has_changed) {
+        OT_TRY(ot__branches_take(d->model, &has_changed));
+        if (has_changed)
+            OT_TRY(ot__has_branches(d->model->graph) ? ot__pass_fold_branches(d->model)
+                                                     : ot__pass_fold(d->model, 0));
+    }
+    return OT_OK;
+}
+
+static ot_status find_question(deciding *d)
+{
+    OT_TRY(take_branches(d));
+    if (ot__has_branches(d->model->graph)) {
+        OT_TRY(ask_branches(d));
+        if (d->node != NULL)
+            return OT_OK;
+    }
+    d->node = find_open(d->model->graph, NULL, &d->open);
+    if (d->node == NULL)
+        return OT_OK;
+    OT_TRY(ot__pass_prune(d->model)); // perhaps nothing needs it
+    d->node = find_open(d->model->graph, NULL, &d->open);
+    return d->node == NULL ? OT_OK : ask_open(d);
+}
+
+// ---- answers ----
+
+static void replace_in(ot_value **list, int n, const ot_value *from, ot_value *to)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == from)
+            list[i] = to;
+}
+
+// Readers go on with the constant; another value of the same name is what it was for the graph and
+// for the node that makes it.
+static ot_status make_decider_constant(ot_graph *graph, ot_value *x, ot_tensor *constant)
+{
+    char *name = ot__arena_printf(graph->model->arena, "%s", x->name);
+    ot_value *made;
+
+    OT_TRY(ot__made(name != NULL && ot__graph_rename_value(graph, x, name)));
+    made = ot__graph_new_value(graph, name);
+    OT_TRY(ot__made(made != NULL));
+    ot__value_set(made, x->dtype, &x->shape);
+    made->is_input = x->is_input;
+    made->is_output = x->is_output;
+    made->producer = x->producer;
+    made->i_producer_output = x->i_producer_output;
+    if (x->is_input)
+        replace_in(graph->inputs, graph->n_inputs, x, made);
+    if (x->is_output)
+        replace_in(graph->outputs, graph->n_outputs, x, made);
+    if (x->producer != NULL)
+        x->producer->outputs[x->i_producer_output] = made;
+    x->is_input = x->is_output = false;
+    x->producer = NULL;
+    x->i_producer_output = 0;
+    x->constant = constant;
+    x->n_known = 0;
+    x->known = NULL;
+    return OT_OK;
+}
+
+static ot_status take_answer(deciding *d, ot_value *x)
+{
+    const ot_tensor *answer = d->answers->tensors[d->n_taken++];
+    ot_tensor *constant;
+
+    if (answer->dtype != x->dtype || !ot__shape_equal(&answer->shape, &x->shape))
+        return ot__error(OT_ERR_INTERNAL, "'%s' decides as %s%s, computed was %s%s", x->name,
+                         ot_dtype_name(x->dtype), OT_SHAPE_TEXT(&x->shape),
+                         ot_dtype_name(answer->dtype), OT_SHAPE_TEXT(&answer->shape));
+    OT_TRY(ot_tensor_clone(answer, &constant));
+    OT_TRY(ot__model_hold_tensor(d->model, constant));
+    return make_decider_constant(d->model->graph, x, constant);
+}
+
+// ---- the question ----
+
+static ot_status add_asked(ot_graph *graph, ot_value *x)
+{
+    ot__builder b = {.graph = graph};
+    ot_value *y = ot__build_value(&b, "asked");
+    ot_node *node = ot__op_build(&b, "", "Identity", "", &x, 1, &y, 1);
+
+    ot__op_settle(&b, node);
+    ot__build_output(&b, y);
+    return b.status;
+}
+
+// The model becomes what computes the deciders, which are its outputs.
+static ot_status become_question(const deciding *d)
+{
+    ot_graph *graph = d->model->graph;
+    bool was_composed;
+
+    ot__graph_clear_outputs(graph);
+    for (int i = 0; i < d->n_deciders; i++)
+        OT_TRY(add_asked(graph, d->deciders[i]));
+    OT_TRY(ot__graph_prune(graph, NULL)); // what writes state is for the step
+    OT_TRY(ot__pass_compose(d->model, &was_composed));
+    if (was_composed)
+        OT_TRY(ot__pass_fold(d->model, 0));
+    OT_TRY(ot__graph_prune(graph, NULL));
+    return ot__pass_finished(d->model, "question");
+}
+
+static ot_status describe_question(const deciding *d, const char **out)
+{
+    ot__buf names = {0};
+
+    for (int i = 0; i < d->n_deciders; i++)
+        ot__buf_printf(&names, "%s'%s'", i > 0 ? ", " : "", d->deciders[i]->name);
+    *out = d->open == NULL
+               ? ot__arena_printf(d->model->arena,
+                                  "%s: which branch is taken is known only at run time, which the "
+                                  "element of %s decides",
+                                  OT_LABEL(d->node), names.data != NULL ? names.data : "")
+               : ot__arena_printf(
+                     d->model->arena,
+                     "%s: the shape of '%s' is known only at run time: %s, which elements "
+                     "of %s decide",
+                     OT_LABEL(d->node), d->open->name,
+                     d->open->has_shape ? OT_DIMS_TEXT(d->model, &d->open->shape) : "?",
+                     names.data != NULL ? names.data : "");
+    ot__buf_deinit(&names);
+    return ot__made(*out != NULL);
+}
+
+static ot_status run_rounds(deciding *d, const char **question)
+{
+    for (int round = 0; round < MAX_ROUNDS; round++) {
+        OT_TRY(find_question(d));
+        if (d->node == NULL)
+            return OT_OK;
+        if (d->answers->n - d->n_taken < d->n_deciders) {
+            OT_TRY(describe_question(d, question));
+            return become_question(d);
+        }
+        for (int i = 0; i < d->n_deciders; i++)
+            OT_TRY(take_answer(d, d->deciders[i]));
+        OT_TRY(ot__has_branches(d->model->graph) ? ot__pass_fold_branches(d->model)
+                                                 : ot__pass_fold(d->model, 0));
+    }
+    return ot__error(OT_ERR_UNSUPPORTED,
+                     "%s: %d questions to the data of a step leave the shape of '%s' open, which "
+                     "is too many",
+                     OT_LABEL(d->node), MAX_ROUNDS, d->node->outputs[0]->name);
+}
+
+ot_status ot__decide(ot_model *model, const ot__answers *answers, int *n_taken,
+                     const char **question)
+{
+    deciding d = {.model = model, .answers = answers, .n_taken = *n_taken};
+    const ot_status st = run_rounds(&d, question);
+
+    *n_taken = d.n_taken;
+    return st;
+}
