@@ -40,6 +40,24 @@ static bool makes_tensors(const ot_graph *body, const ot_node *node)
     return true;
 }
 
+// What runtimes of others compute stays where they compute it conditionally.
+static bool is_all_known(const ot_graph *body)
+{
+    for (int n = 0; n < body->n_nodes; n++) {
+        ot__subgraphs s = {.node = body->nodes[n]};
+        bool has_inside = false;
+
+        while (ot__next_subgraph(&s)) {
+            has_inside = true;
+            if (!is_all_known(s.graph))
+                return false;
+        }
+        if (!has_inside && ot__node_record(body->nodes[n]) == NULL)
+            return false;
+    }
+    return true;
+}
+
 static ot_status add_branch_output(ot_graph *graph, ot_value *condition, ot_value *then,
                                    ot_value *otherwise, ot_value *y)
 {
@@ -56,7 +74,8 @@ ot_status ot__branch_both(ot_graph *graph, ot_node *node, bool *has_changed)
     ot_value *condition = node->n_inputs == 1 ? node->inputs[0] : NULL, **made;
     ot_status st;
 
-    if (condition == NULL || !makes_tensors(then, node) || !makes_tensors(otherwise, node))
+    if (condition == NULL || !makes_tensors(then, node) || !makes_tensors(otherwise, node) ||
+        !is_all_known(then) || !is_all_known(otherwise))
         return OT_OK; // told by who checks it
     made = ot__alloc_zero((size_t)node->n_outputs * 2 + 1, sizeof(ot_value *));
     OT_TRY(ot__made(made != NULL));

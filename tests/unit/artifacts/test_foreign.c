@@ -119,13 +119,13 @@ static void integers_and_strings_end_the_way(void **state)
 static void what_a_subgraph_reads_counts_as_read(void **state)
 {
     static const char *const names[] = {"w"};
-    const char *text =
-        "<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x, bool c) => (float[2] y) "
-        "<float[2] w = {1, 2}>"
-        "{ a = Mul(x, w)"
-        "  b = If (c) <then_branch = t () => (float[2] p) { p = Neg(w) },"
-        "              else_branch = e () => (float[2] q) { q = Abs(w) }>"
-        "  y = Add(a, b) }";
+    const char *text = "<ir_version: 8, opset_import: [\"\" : 17, \"acme\" : 1]> g (float[2] x, "
+                       "bool c) => (float[2] y) "
+                       "<float[2] w = {1, 2}>"
+                       "{ a = Mul(x, w)"
+                       "  b = If (c) <then_branch = t () => (float[2] p) { p = Neg(w) },"
+                       "              else_branch = e () => (float[2] q) { q = acme.Odd(w) }>"
+                       "  y = Add(a, b) }";
     ot_artifacts *artifacts;
 
     (void)state;
