@@ -3,13 +3,14 @@
 // its row in each, as where an element is picked from every row.
 #include "passes/open.h"
 
-static int64_t element(const ot_tensor *t, int64_t i)
+// How much element i is larger than element k; what overflows wraps around.
+static int64_t step_between(const ot_tensor *t, int64_t k, int64_t i)
 {
-    return t->dtype == OT_I64 ? ((const int64_t *)t->data)[i] : ((const int32_t *)t->data)[i];
+    return (int64_t)((uint64_t)ot__tensor_get_i64(t, i) - (uint64_t)ot__tensor_get_i64(t, k));
 }
 
 // Is every row along `axis` by the same number larger than the one before?
-static bool counts_rows(const ot_tensor *t, int axis, int64_t *step)
+static bool is_row_number(const ot_tensor *t, int axis, int64_t *step)
 {
     int64_t outer = 1, inner = 1;
 
@@ -17,9 +18,9 @@ static bool counts_rows(const ot_tensor *t, int axis, int64_t *step)
         *(k < axis ? &outer : &inner) *= k == axis ? 1 : t->shape.dim[k];
     if ((t->dtype != OT_I64 && t->dtype != OT_I32) || outer * inner == 0)
         return false;
-    *step = element(t, inner) - element(t, 0);
+    *step = step_between(t, 0, inner);
     for (int64_t i = 0; i < ot_tensor_count(t); i++)
-        if (i / inner % t->shape.dim[axis] > 0 && element(t, i) - element(t, i - inner) != *step)
+        if (i / inner % t->shape.dim[axis] > 0 && step_between(t, i - inner, i) != *step)
             return false;
     return *step > 0;
 }
@@ -45,8 +46,10 @@ static ot_status number_rows(ot__opener *o, const ot_node *node, int64_t step, i
                              ot_value **out)
 {
     int64_t axes[OT_MAX_NDIM];
-    ot_value *range[3] = {open_scalar(o, node, 0), NULL, open_scalar(o, node, 1)}, *count, *pair[2];
+    ot_value *range[3], *count, *pair[2];
 
+    range[0] = open_scalar(o, node, 0);
+    range[2] = open_scalar(o, node, 1);
     OT_TRY(ot__made(range[0] && range[2]));
     OT_TRY(ot__open_count(o, node, 1, &count));
     OT_TRY(ot__open_node(o, "Squeeze", node, NULL, &count, 1, &range[1]));
@@ -71,7 +74,7 @@ ot_status ot__open_counted(ot__opener *o, const ot_node *node, const ot_tensor *
     ot_value *pair[2];
 
     *out = NULL;
-    if (o->batch < 2 || t->shape.dim[axis] != o->batch || !counts_rows(t, axis, &step))
+    if (o->batch < 2 || t->shape.dim[axis] != o->batch || !is_row_number(t, axis, &step))
         return OT_OK;
     OT_TRY(number_rows(o, node, step, t->shape.ndim - axis - 1, &pair[0]));
     pair[1] = open_scalar(o, node, 0);

@@ -356,7 +356,7 @@ static ot_status fold_before(ot__opener *o)
 }
 
 // Masks and positions are computed of numbers alone: then their elements tell.
-static ot_status find_elements(ot__opener *o, const ot_value *value, const ot_tensor **out)
+static ot_status find_row_elements(ot__opener *o, const ot_value *value, const ot_tensor **out)
 {
     const ot_value *folded;
 
@@ -375,7 +375,7 @@ static ot_status folded_row(ot__opener *o, const ot_value *value, int axis, ot_v
 {
     const ot_tensor *t;
 
-    OT_TRY(find_elements(o, value, &t));
+    OT_TRY(find_row_elements(o, value, &t));
     return t ? row_of_constant(o, value, t, axis, out) : OT_OK;
 }
 
@@ -387,7 +387,7 @@ static ot_status counted_rows(ot__opener *o, const ot_node *node, ot_value *valu
 
     if (o->block != 1 || o->batch < 2 || ot__open_place(o, value)->axis != -1 || value->is_input)
         return OT_OK;
-    OT_TRY(find_elements(o, value, &t));
+    OT_TRY(find_row_elements(o, value, &t));
     if (!t)
         return OT_OK;
     OT_TRY(cut_row(o, t, axis, &first));
