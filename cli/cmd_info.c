@@ -3,13 +3,16 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ckpt_summary.h"
 #include "commands.h"
 #include "info_state.h"
+#include "info_step.h"
 #include "model_options.h"
 #include "onnxtrain/onnxtrain.h"
 #include "op_libraries.h"
+#include "output_files.h"
 #include "parallel_ranks.h"
 #include "precision_options.h"
 #include "report.h"
@@ -48,79 +51,6 @@ static const option_spec info_table[] = {
     {0},
 };
 
-// Memory of a training step at the given batch size; no plan when the model cannot be trained as it
-// is.
-typedef struct step_info {
-    size_t state_bytes, plan_bytes;
-    ot_memory memory;
-    ot_parallel_ranks ranks; // of --parallel, what one takes, and what it sends for an update
-    ot_memory rank_memory;
-    int64_t n_sent;
-    bool has_ranks;
-    bool json; // what the plan is wanted as
-    char *plan;
-    char problem[512]; // why there is none
-} step_info;
-
-// Of the inputs that train steps take: those of a trainer without a description.
-static ot_status shape_input(const ot_session *session, int index, int64_t batch_size,
-                             ot_shape *shape)
-{
-    ot_dtype dtype;
-    ot_status st;
-
-    *shape = (ot_shape){.ndim = 0};
-    st = ot_session_input_info(session, OT_MODE_TRAIN, index, &dtype, shape);
-    for (int k = 0; k < shape->ndim; k++)
-        if (shape->dim[k] < 0)
-            shape->dim[k] = k == 0 ? batch_size : 1;
-    return st;
-}
-
-// A slice of a batch.
-static int64_t rows_of_slice(int64_t batch_size, int n_slices)
-{
-    return batch_size / n_slices + (batch_size % n_slices != 0);
-}
-
-static ot_status predict_rank(ot_trainer *trainer, int64_t batch_size, step_info *out)
-{
-    const int n = ot_trainer_input_count(trainer);
-    ot_shape *shapes = calloc((size_t)n + 1, sizeof(*shapes));
-    ot_status st = shapes ? OT_OK : OT_ERR_NO_MEMORY;
-
-    for (int i = 0; st == OT_OK && i < n; i++)
-        st = shape_input(ot_trainer_session(trainer), i,
-                         rows_of_slice(batch_size, out->ranks.slices), &shapes[i]);
-    if (st == OT_OK)
-        st = ot_trainer_predict(trainer, &out->ranks, shapes, n, &out->rank_memory, &out->n_sent);
-    free(shapes);
-    return st;
-}
-
-// The plan's memory is not touched, so there may be more of it than the machine has.
-static void describe_trainer(ot_trainer *trainer, int64_t batch_size, step_info *out)
-{
-    ot_session *session = ot_trainer_session(trainer);
-    const int n = ot_trainer_input_count(trainer);
-    ot_shape *shapes = calloc((size_t)n + 1, sizeof(*shapes));
-    ot_status st = shapes ? OT_OK : OT_ERR_NO_MEMORY;
-
-    for (int i = 0; st == OT_OK && i < n; i++)
-        st = shape_input(session, i, batch_size, &shapes[i]);
-    if (st == OT_OK)
-        st = ot_trainer_memory(trainer, shapes, n, &out->memory);
-    if (st == OT_OK)
-        st = (out->json ? ot_session_plan_json : ot_session_describe_plan)(
-            session, OT_MODE_TRAIN, shapes, ot_session_input_count(session, OT_MODE_TRAIN),
-            &out->plan);
-    if (st == OT_OK) {
-        out->state_bytes = ot_session_state_bytes(session);
-        out->plan_bytes = ot_session_plan_bytes(session);
-    }
-    free(shapes);
-}
-
 // What the options say of steps, as a configuration; the exit code.
 static int configure_step(const info_values *v, ot_config **config)
 {
@@ -133,102 +63,6 @@ static int configure_step(const info_values *v, ot_config **config)
     if (code == EXIT_SUCCESS)
         code = recompute_give(*config, &v->recompute, OT_CONFIG_FLAG);
     return code == EXIT_SUCCESS && ot_config_check(*config, NULL) != OT_OK ? report_error() : code;
-}
-
-static void measure_step(const ot_model *model, const info_values *v, const ot_config *config,
-                         const model_setup *setup, step_info *out)
-{
-    ot_trainer_options options = *ot_config_options(config);
-    ot_artifacts *artifacts = NULL;
-    ot_trainer *trainer = NULL;
-
-    out->memory = out->rank_memory = (ot_memory)OT_MEMORY_INIT;
-    options.memory_max = v->memory_max < INT64_MAX ? (size_t)v->memory_max : 0;
-    if (ot_trainer_generate_artifacts(model, &setup->options, &options, &artifacts) == OT_OK) {
-        set_memory_max(INT64_MAX);
-        if (ot_trainer_create_from_artifacts(artifacts, NULL, &options, &trainer) == OT_OK)
-            describe_trainer(trainer, v->batch_size, out);
-    }
-    out->has_ranks = out->plan && v->parallel && predict_rank(trainer, v->batch_size, out) == OT_OK;
-    if (!out->plan)
-        snprintf(out->problem, sizeof(out->problem), "%s", ot_error_message());
-    ot_trainer_destroy(trainer);
-    ot_artifacts_destroy(artifacts);
-}
-
-// ---- its parts ----
-
-static const struct {
-    const char *name;
-    size_t offset;
-} memory_parts[] = {
-    {"parameters", offsetof(ot_memory, parameters)},
-    {"gradients", offsetof(ot_memory, gradients)},
-    {"moments", offsetof(ot_memory, moments)},
-    {"derived", offsetof(ot_memory, derived)},
-    {"activations", offsetof(ot_memory, activations)},
-    {"scratch", offsetof(ot_memory, scratch)},
-    {"outputs", offsetof(ot_memory, outputs)},
-    {"structure", offsetof(ot_memory, structure)},
-    {"staging", offsetof(ot_memory, staging)},
-};
-enum { N_PARTS = sizeof memory_parts / sizeof memory_parts[0] };
-
-static size_t memory_part(const ot_memory *memory, int i)
-{
-    size_t n_bytes;
-
-    memcpy(&n_bytes, (const char *)memory + memory_parts[i].offset, sizeof n_bytes);
-    return n_bytes;
-}
-
-static json_t *memory_json(const ot_memory *memory)
-{
-    json_t *object = json_object();
-
-    for (int i = 0; i < N_PARTS; i++)
-        json_object_set_new(object, memory_parts[i].name,
-                            json_integer((json_int_t)memory_part(memory, i)));
-    json_object_set_new(object, "total", json_integer((json_int_t)memory->total));
-    return object;
-}
-
-static void print_memory(const char *title, const ot_memory *memory)
-{
-    const char *before = ": ";
-    char text[32];
-
-    printf("%-10s %s", title, bytes_text(memory->total, text, sizeof text));
-    for (int i = 0; i < N_PARTS; i++) {
-        if (memory_part(memory, i) == 0)
-            continue;
-        printf("%s%s %s", before, memory_parts[i].name,
-               bytes_text(memory_part(memory, i), text, sizeof text));
-        before = ", ";
-    }
-    printf("\n");
-}
-
-static json_t *ranks_json(const step_info *step)
-{
-    return json_pack("{s:i,s:i,s:i,s:i,s:b,s:b,s:o,s:I}", "ranks", step->ranks.n_ranks, "zero",
-                     step->ranks.zero, "slices", step->ranks.slices, "accumulate",
-                     step->ranks.accumulation, "sync_batch_norm", step->ranks.sync_batch_norm,
-                     "reproducible", step->ranks.reproducible, "memory",
-                     memory_json(&step->rank_memory), "sent_bytes", (json_int_t)step->n_sent);
-}
-
-static void print_ranks(const step_info *step)
-{
-    char text[32];
-
-    printf("parallel   D=%d zero=%d slices=%d accumulate=%d%s%s: each process sends %s for an "
-           "update\n",
-           step->ranks.n_ranks, step->ranks.zero, step->ranks.slices, step->ranks.accumulation,
-           step->ranks.sync_batch_norm != 0 ? " sync-batch-norm=1" : "",
-           step->ranks.reproducible != 0 ? " reproducible=1" : "",
-           bytes_text((size_t)step->n_sent, text, sizeof text));
-    print_memory("of each", &step->rank_memory);
 }
 
 // ---- the model ----
@@ -272,6 +106,29 @@ static void count_parameters(const ot_model *model, const model_setup *setup, js
     ot_report_destroy(report);
 }
 
+// Of artifacts their checkpoint tells.
+static void count_kept(const ot_checkpoint *checkpoint, json_t *object)
+{
+    const int n = ot_checkpoint_parameter_count(checkpoint);
+    json_int_t elements = 0, trained = 0;
+
+    for (int i = 0; i < n; i++) {
+        const char *name = ot_checkpoint_parameter_name(checkpoint, i);
+        ot_dtype dtype;
+        ot_shape shape = {.ndim = 0};
+        json_int_t count = 1;
+
+        (void)ot_checkpoint_parameter_info(checkpoint, name, &dtype, &shape);
+        for (int k = 0; k < shape.ndim; k++)
+            count *= shape.dim[k];
+        elements += count;
+        trained += ot_checkpoint_parameter_trainable(checkpoint, name) > 0 ? count : 0;
+    }
+    json_object_set_new(
+        object, "parameters",
+        json_pack("{s:i,s:I,s:I}", "tensors", n, "elements", elements, "trainable", trained));
+}
+
 static json_t *operators_json(const ot_model *model)
 {
     json_t *counts = json_object();
@@ -284,29 +141,30 @@ static json_t *operators_json(const ot_model *model)
     return counts;
 }
 
-static json_t *collect(const ot_model *model, const info_values *v, const model_setup *setup,
-                       const step_info *step)
+// `checkpoint`: of artifacts, whose parameters are inputs of their models; else NULL.
+static json_t *collect(const ot_model *model, const ot_checkpoint *checkpoint, const info_values *v,
+                       const model_setup *setup, const step_info *step)
 {
     json_t *object = json_object(), *inputs = json_array(), *outputs = json_array();
 
     const int n_inputs = ot_model_input_count(model);
 
-    for (int i = 0; i < n_inputs; i++)
-        json_array_append_new(inputs, value_json(model, ot_model_input_name(model, i)));
+    for (int i = 0; i < n_inputs; i++) {
+        const char *name = ot_model_input_name(model, i);
+
+        if (!checkpoint || ot_checkpoint_parameter_trainable(checkpoint, name) < 0)
+            json_array_append_new(inputs, value_json(model, name));
+    }
     for (int i = 0; i < ot_model_output_count(model); i++)
         json_array_append_new(outputs, value_json(model, ot_model_output_name(model, i)));
     json_object_set_new(object, "inputs", inputs);
     json_object_set_new(object, "outputs", outputs);
     json_object_set_new(object, "operators", operators_json(model));
-    count_parameters(model, setup, object);
-    if (step->plan)
-        json_object_set_new(object, "step",
-                            json_pack("{s:I,s:I,s:I,s:o}", "batch_size", (json_int_t)v->batch_size,
-                                      "state_bytes", (json_int_t)step->state_bytes, "plan_bytes",
-                                      (json_int_t)step->plan_bytes, "memory",
-                                      memory_json(&step->memory)));
-    if (step->has_ranks)
-        json_object_set_new(object, "parallel", ranks_json(step));
+    if (checkpoint)
+        count_kept(checkpoint, object);
+    else
+        count_parameters(model, setup, object);
+    info_step_add(step, v->batch_size, object);
     return object;
 }
 
@@ -337,7 +195,6 @@ static void print_text(const json_t *info, const step_info *step, int64_t batch_
     const json_t *parameters = json_object_get(info, "parameters");
     const char *name;
     json_t *count;
-    char state[32], plan[32];
 
     print_values("input", json_object_get(info, "inputs"));
     print_values("output", json_object_get(info, "outputs"));
@@ -350,35 +207,7 @@ static void print_text(const json_t *info, const step_info *step, int64_t batch_
     json_object_foreach(json_object_get(info, "operators"), name, count)
         printf(" %s %lld", name, (long long)json_integer_value(count));
     printf("\n");
-    if (step->plan)
-        printf("step       %s of parameters, gradients and moments, %s of activations at batch "
-               "size %lld\n",
-               bytes_text(step->state_bytes, state, sizeof(state)),
-               bytes_text(step->plan_bytes, plan, sizeof(plan)), (long long)batch_size);
-    else
-        printf("step       none: %s\n", step->problem);
-    if (step->plan)
-        print_memory("memory", &step->memory);
-    if (step->has_ranks)
-        print_ranks(step);
-}
-
-// As text or as JSON, which are many lines.
-static int print_plan(const step_info *step)
-{
-    json_t *plan;
-
-    if (!step->plan)
-        return report_error();
-    if (!step->json) {
-        fputs(step->plan, stdout);
-        print_memory("memory", &step->memory);
-        return EXIT_SUCCESS;
-    }
-    plan = json_loads(step->plan, 0, NULL);
-    json_object_set_new(plan, "memory", memory_json(&step->memory));
-    write_json(stdout, plan, JSON_INDENT(1));
-    return EXIT_SUCCESS;
+    info_step_print(step, batch_size);
 }
 
 static int print_model(const ot_model *model)
@@ -392,61 +221,121 @@ static int print_model(const ot_model *model)
     return EXIT_SUCCESS;
 }
 
-static int info_run(const void *values, const char *const *arguments)
+// A directory that has a training model; of others the reader of models tells what they are.
+static bool has_artifacts(const char *path)
 {
-    const info_values *v = values;
-    ot_model *model = NULL;
+    static const char *const names[] = {"training_model.onnx", "training_model.ort"};
+    bool is_there = false;
+
+    for (size_t i = 0; !is_there && i < sizeof names / sizeof names[0]; i++) {
+        char *name = path_in(path, "", names[i]);
+
+        is_there = name && access(name, F_OK) == 0;
+        free(name);
+    }
+    return is_there;
+}
+
+// What is looked at: a forward model, or artifacts.
+typedef struct info_source {
+    ot_model *forward;
+    ot_artifacts *artifacts;
+    const ot_model *model; // that is shown: the forward or the eval model
+    const ot_checkpoint *checkpoint;
+} info_source;
+
+static int load_artifacts(const info_values *v, const char *path, info_source *source)
+{
+    static const char *const apply[] = {"op-library", NULL};
+    const char *given = option_given(model_option_table, apply);
+
+    if (given)
+        return report_text("--%s: the artifacts in '%s' have this built in", given, path);
+    if (v->text)
+        return report_text("--text: '%s' is a directory, expected a model", path);
+    if (ot_artifacts_load(path, "", &source->artifacts) != OT_OK)
+        return report_error();
+    source->model = ot_artifacts_eval_model(source->artifacts);
+    if (!source->model)
+        source->model = ot_artifacts_training_model(source->artifacts);
+    source->checkpoint = ot_artifacts_checkpoint(source->artifacts);
+    return EXIT_SUCCESS;
+}
+
+static int load_source(const info_values *v, const char *path, info_source *source)
+{
+    int code = load_op_libraries(&v->model.op_libraries);
+
+    if (code != EXIT_SUCCESS)
+        return code;
+    if (has_artifacts(path))
+        return load_artifacts(v, path, source);
+    code = load_model(path, &source->forward);
+    source->model = source->forward;
+    return code;
+}
+
+static int show_step(const info_values *v, const info_source *source, const model_setup *setup,
+                     const step_info *step)
+{
+    json_t *info;
+
+    if (v->plan)
+        return info_step_print_plan(step);
+    if (v->parallel && !step->has_ranks)
+        return report_error();
+    info = collect(source->model, source->checkpoint, v, setup, step);
+    if (!v->json)
+        print_text(info, step, v->batch_size);
+    else
+        write_json(stdout, json_incref(info), JSON_INDENT(1));
+    json_decref(info);
+    return EXIT_SUCCESS;
+}
+
+static int show_source(const info_values *v, const info_source *source)
+{
     ot_config *config = NULL;
     model_setup setup = {0};
     step_info step = {0};
-    json_t *info;
+    int code;
+
+    if (v->parallel) // which has been checked
+        (void)parallel_ranks_parse(v->parallel, &step.ranks);
+    if (v->parallel && v->model.batch_norm == BATCH_NORM_SYNC)
+        step.ranks.sync_batch_norm = 1;
+    if (v->text)
+        return print_model(source->model);
+    code = configure_step(v, &config);
+    if (code == EXIT_SUCCESS && source->forward)
+        code = model_setup_init(&setup, &v->model, source->forward);
+    if (code == EXIT_SUCCESS) {
+        step.json = v->json;
+        info_step_measure(source->forward, source->artifacts, v->memory_max, v->batch_size, config,
+                          &setup, &step);
+        code = show_step(v, source, &setup, &step);
+    }
+    ot_config_destroy(config);
+    ot_string_free(step.plan);
+    model_setup_deinit(&setup);
+    return code;
+}
+
+static int info_run(const void *values, const char *const *arguments)
+{
+    const info_values *v = values;
+    info_source source = {0};
     int code;
 
     if (ot_hdf5_is_file(arguments[0]))
         return info_state(arguments[0], v->untrusted, v->json);
     if (ckpt_is_directory(arguments[0]) || ckpt_is_safetensors(arguments[0]))
         return ckpt_summary(arguments[0], v->json);
-    code = load_op_libraries(&v->model.op_libraries);
+    code = load_source(v, arguments[0], &source);
     if (code == EXIT_SUCCESS)
-        code = load_model(arguments[0], &model);
-    if (code != EXIT_SUCCESS)
-        return code;
-    if (v->parallel) // which has been checked
-        (void)parallel_ranks_parse(v->parallel, &step.ranks);
-    if (v->parallel && v->model.batch_norm == BATCH_NORM_SYNC)
-        step.ranks.sync_batch_norm = 1;
-    if (v->text) {
-        code = print_model(model);
-        ot_model_destroy(model);
-        return code;
-    }
-    code = configure_step(v, &config);
-    if (code == EXIT_SUCCESS)
-        code = model_setup_init(&setup, &v->model, model);
-    if (code != EXIT_SUCCESS) {
-        ot_config_destroy(config);
-        model_setup_deinit(&setup);
-        ot_model_destroy(model);
-        return code;
-    }
-    step.json = v->json;
-    measure_step(model, v, config, &setup, &step);
-    ot_config_destroy(config);
-    if (v->plan) {
-        code = print_plan(&step);
-    } else if (v->parallel && !step.has_ranks) {
-        code = report_error();
-    } else {
-        info = collect(model, v, &setup, &step);
-        if (!v->json)
-            print_text(info, &step, v->batch_size);
-        else
-            write_json(stdout, json_incref(info), JSON_INDENT(1));
-        json_decref(info);
-    }
-    ot_string_free(step.plan);
-    model_setup_deinit(&setup);
-    ot_model_destroy(model);
+        code = show_source(v, &source);
+    ot_artifacts_destroy(source.artifacts);
+    ot_model_destroy(source.forward);
     return code;
 }
 
@@ -467,9 +356,11 @@ const command command_info = {
     .summary = "show inputs, outputs, parameters, operators and the memory of a step",
     .arguments = "MODEL",
     .n_arguments = 1,
-    .description = "Shows what MODEL is made of and what a training step of it needs. Of a "
-                   "trainer's state in an HDF5 file, which may be in the place of MODEL, it shows "
-                   "names, types and values; of a checkpoint directory who wrote what and when.",
+    .description =
+        "Shows what MODEL is made of and what a training step of it needs. Of a "
+        "trainer's state in an HDF5 file, which may be in the place of MODEL, it shows "
+        "names, types and values; of a checkpoint directory who wrote what and when; of a "
+        "directory of artifacts what it shows of models.",
     .example = "onnxtrain info model.onnx --batch-size 64",
     .tables = {{info_table, 0}, {model_option_table, AT(model)}},
     .values_size = sizeof(info_values),

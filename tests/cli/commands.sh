@@ -102,6 +102,15 @@ json parallel 'v["reproducible"] is True'
 run 0 info mlp.onnxtxt --json --parallel "D=4" --batch-norm sync
 json parallel 'v["sync_batch_norm"] is True'
 refuses 2 "--batch-norm sync: artifacts are of one process" artifacts mlp.onnxtxt --batch-norm sync --out artifacts
+run 0 artifacts mlp.onnxtxt --out whole --output scores --optimizer adamw
+run 0 info mlp.onnxtxt --json --parallel "D=4 zero=1"
+sent=$(sed -n 's/.*"sent_bytes": \([0-9]*\).*/\1/p' out)
+run 0 info whole --json --parallel "D=4 zero=1"
+[ "$(sed -n 's/.*"sent_bytes": \([0-9]*\).*/\1/p' out)" = "$sent" ] || fail "$ran: artifacts send other bytes than their model"
+json inputs '[i["name"] for i in v] == ["x", "labels"]'
+json parameters '(v["tensors"], v["elements"], v["trainable"]) == (4, 131, 131)'
+refuses 1 "--loss: the artifacts in 'whole' have this built in" info whole --loss mse
+refuses 1 "--text: 'whole' is a directory, expected a model" info whole --text
 run 0 info mlp.onnxtxt --parallel "D=2"
 out "parallel   D=2 zero=0 slices=2 accumulate=1: each process sends "
 refuses 2 "--parallel: 'zero=3' does not say D=N, the number of processes" info mlp.onnxtxt --parallel zero=3
