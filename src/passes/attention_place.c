@@ -48,7 +48,7 @@ static bool cut_leading(const ot__attention_match *m, leading *l)
 
     l->n = 0;
     for (int v = 0; v < OT_ATTENTION_VIEWS; v++)
-        left[v].size = 1;
+        left[v] = (ot__atom){.size = 1};
     for (;;) {
         int64_t size = 0;
         int n_ended = 0, n_views = 0;

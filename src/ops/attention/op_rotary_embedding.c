@@ -56,6 +56,7 @@ static bool read_head_size(ot_infer *c, int64_t *size)
     const ot_shape *x = ot_infer_shape(c, X);
     const int64_t heads = ot_attr_int(ot_infer_node(c), "num_heads");
 
+    *size = ot_dim_unknown();
     if (x->ndim != 3 && x->ndim != 4)
         return ot__refuse(c, "X has %d axes, expected 3 or 4", x->ndim);
     *size = x->dim[x->ndim - 1];

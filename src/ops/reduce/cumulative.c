@@ -84,9 +84,9 @@ static ot_status run_axis_lines(const ot_run *r, int axis_input, axis_lines *lin
     const ot_arg *given = r->in[axis_input];
     int axis;
 
+    *lines = (axis_lines){0};
     if (given->count != 1 || !ot__axis_normalize(ot__arg_int(given, 0), x->ndim, &axis))
         return ot__error(OT_ERR_INVALID, "axis is not one of %d", x->ndim);
-    *lines = (axis_lines){0};
     if (r->in[0]->count > 0)
         *lines = (axis_lines){ot__dims_count(x->dim, axis), x->dim[axis],
                               ot__dims_count(x->dim + axis + 1, x->ndim - axis - 1)};

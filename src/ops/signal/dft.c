@@ -362,6 +362,7 @@ static ot_status choose_plan(const ot_run *r, const dft_plan **plan)
     const bool has_length = s->length_input < r->n_in && r->in[s->length_input] != NULL;
     int axis = s->axis;
 
+    *plan = NULL;
     if (axis < 0) {
         const ot_arg *given = r->in[s->axis_input];
         const int ndim = r->in[0]->shape.ndim;
