@@ -178,19 +178,32 @@ exec python3 -c 'import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL) # which is ignored in the background of a script
 os.execv(sys.argv[1], sys.argv[1:])' "$@"
 END
+# begin ARGUMENT...: a job of two in the background, started by $limit; goes on when it has made its first steps.
+limit=
 mkfifo log
-for signal in TERM INT USR1; do
-    rm -rf stopped
-    "$mpirun" -n 2 sh stop.sh "$command" train $options --epochs 60 --checkpoint-dir stopped --log log >out 2>err </dev/null &
+begin() {
+    $limit "$mpirun" -n 2 sh stop.sh "$command" train $options "$@" --log log >out 2>err </dev/null &
     launcher=$!
     exec 3<log
     for i in 1 2 3 4 5; do read -r line <&3; done
-    kill -$signal "$(cat pid.1)"
+}
+# What it logs until it ends,
+read_log() {
     cat <&3 >/dev/null
     exec 3<&-
+}
+# and how it ends.
+ends_badly() {
     status=0
     wait $launcher || status=$?
-    [ "$status" != 0 ] || fail "expected a status that is not 0"
+    [ "$status" != 0 ] && [ "$status" != 124 ] || fail "expected an end with an error"
+}
+for signal in TERM INT USR1; do
+    rm -rf stopped
+    begin --epochs 60 --checkpoint-dir stopped
+    kill -$signal "$(cat pid.1)"
+    read_log
+    ends_badly
     says 1 "onnxtrain: stopped at epoch "
     says 1 "saved to stopped/checkpoint after step "
 done
@@ -199,19 +212,11 @@ done
 same resumed.onnx whole.onnx
 
 # One that cannot write large files: the training comes to its end, and the model is written, for no checkpoint is.
-mkfifo limited.log
-"$mpirun" -n 2 sh stop.sh "$command" train $options --epochs 60 --zero 1 --save-every 400 --checkpoint-dir limited --out limited.onnx \
-    --log limited.log >out 2>err </dev/null &
-launcher=$!
-exec 3<limited.log
-for i in 1 2 3 4 5; do read -r line <&3; done
+begin --epochs 60 --zero 1 --save-every 400 --checkpoint-dir limited --out limited.onnx
 python3 -c 'import resource, sys
 resource.prlimit(int(sys.argv[1]), resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))' "$(cat pid.1)"
-cat <&3 >/dev/null
-exec 3<&-
-status=0
-wait $launcher || status=$?
-[ "$status" != 0 ] || fail "expected a status that is not 0"
+read_log
+ends_badly
 says 1 "onnxtrain: not saved, and tried again with the next checkpoint: rank 1: limited/"
 says 1 "onnxtrain: rank 1: limited/"
 says 2 "File too large"
@@ -220,22 +225,15 @@ same limited.onnx whole.onnx
 ! ls -A limited | grep '^\.step' || fail "what could not be written is left"
 
 # One that is silent is named after the time that the option says, and all end.
-mkfifo silent.log
-timeout -k 5 50 "$mpirun" -n 2 sh stop.sh "$command" train $options --epochs 600 --comm-timeout 1 --out left.onnx --log silent.log \
-    >out 2>err </dev/null &
-launcher=$!
-exec 3<silent.log
-for i in 1 2 3 4 5; do read -r line <&3; done
+limit="timeout -k 5 50"
+begin --epochs 600 --comm-timeout 1 --out left.onnx
 kill -STOP "$(cat pid.1)"
-cat <&3 >/dev/null
-exec 3<&-
+read_log
 i=0
 while ! cat out err | grep -qaF "silent for" && [ $i -lt 100 ]; do # MPICH's launcher passes on nothing after a process is killed
     i=$((i + 1))
     sleep 0.1
 done
 kill -KILL "$(cat pid.1)" 2>/dev/null || : # MPICH waits for what is stopped
-status=0
-wait $launcher || status=$?
-[ "$status" != 0 ] && [ "$status" != 124 ] || fail "expected an end with an error"
+ends_badly
 says 1 "rank 1: silent for 1 s in "
