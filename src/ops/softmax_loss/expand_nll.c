@@ -5,13 +5,11 @@
 
 #include <string.h>
 
-enum { DY, SCORES, LABELS, WEIGHT };
-
 // The weight of every label, 0 for those that are ignored; labels then hold 0 in their place, so
 // that they can be looked up.
 static ot_value *emit_weights(ot_grad *g, ot_value **labels)
 {
-    ot_value *scores = ot_grad_x(g, SCORES), *weight = ot_grad_x(g, WEIGHT), *each, *ignored;
+    ot_value *scores = ot_grad_x(g, G_SCORES), *weight = ot_grad_x(g, G_WEIGHT), *each, *ignored;
     const ot_node *node = ot_grad_node(g);
     const bool ignores = ot_attr_given(node, "ignore_index");
     ot_value *zero = ot_emit_constant(g, 0.0, *labels), *w_zero, *w_one;
@@ -33,7 +31,7 @@ static ot_value *emit_weights(ot_grad *g, ot_value **labels)
 static ot_value *emit_share(ot_grad *g, ot_value *weights)
 {
     const char *reduction = ot_attr_string(ot_grad_node(g), "reduction");
-    ot_value *dy = ot_grad_x(g, DY), *total, *zero, *is_zero;
+    ot_value *dy = ot_grad_x(g, G_DY), *total, *zero, *is_zero;
     int64_t axes[OT_MAX_NDIM];
     int n;
 
@@ -67,8 +65,8 @@ static ot_value *emit_one_hot(ot_grad *g, ot_value *labels, ot_value *scores)
 static void expand(ot_grad *g, bool softmax)
 {
     const int64_t axis = 1;
-    ot_value *scores = ot_grad_x(g, SCORES),
-             *labels = ot_emit_cast(g, ot_grad_x(g, LABELS), OT_I64);
+    ot_value *scores = ot_grad_x(g, G_SCORES),
+             *labels = ot_emit_cast(g, ot_grad_x(g, G_LABELS), OT_I64);
     ot_value *weights, *column, *each, *one_hot, *slope;
 
     if (!labels || !ot_value_has_shape(scores) || !ot_value_has_shape(labels))
