@@ -80,6 +80,7 @@ static ot_dtype take_dtype(source *s, uint64_t set)
 // NULL where the shape is too large to hold, or the type has no elements to write.
 static ot_tensor *take_tensor(source *s, ot_dtype dtype, const ot_shape *shape)
 {
+    static const ot__cast_rule as_usual = {0};
     ot_tensor *tensor = NULL;
     int64_t count;
 
@@ -89,8 +90,8 @@ static ot_tensor *take_tensor(source *s, ot_dtype dtype, const ot_shape *shape)
     for (int64_t i = 0; i < count; i++) {
         const int64_t number = i < 16 ? take_number(s) : i % 3;
 
-        (void)ot__convert((uint8_t *)tensor->data + (size_t)i * ot_dtype_size(dtype), dtype,
-                          &number, OT_I64, 1);
+        (void)ot__convert_range(tensor->data, dtype, i, (ot__elements){&number, OT_I64, 0}, 1,
+                                &as_usual);
     }
     return tensor;
 }
