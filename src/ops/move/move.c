@@ -132,7 +132,10 @@ bool ot__grad_knows_axes(ot_grad *g, const ot_value *x)
 {
     if (ot_value_has_shape(x))
         return true;
-    ot_grad_fail(g, "the gradient needs to know how many axes '%s' has", x == NULL ? "" : x->name);
+    ot_grad_fail(g,
+                 "the gradient needs to know how many axes '%s' has: state its shape in the model "
+                 "(value_info), or those of the inputs",
+                 x == NULL ? "" : x->name);
     return false;
 }
 

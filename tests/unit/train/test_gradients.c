@@ -309,7 +309,8 @@ static void a_rule_that_needs_to_know_how_many_axes_there_are_says_so(void **sta
                  nodes[i]);
         model = model_of(text);
         assert_fails(ot_gradients_create(model, "y", (const char *const[]){"x"}, 1, NULL, &g),
-                     OT_ERR_UNSUPPORTED, "the gradient needs to know how many axes 'h' has");
+                     OT_ERR_UNSUPPORTED,
+                     "the gradient needs to know how many axes 'h' has: state its shape");
         ot_model_destroy(model);
     }
 }
@@ -335,6 +336,30 @@ static void the_rows_of_a_product_are_found_when_it_runs(void **state)
     ot_gradients_destroy(g);
 }
 
+// How many axes Reshape gives is decided by elements; the file says it.
+static void a_stated_shape_says_how_many_axes_there_are(void **state)
+{
+    static const char *const stated[] = {"", ", float[M, 3] r"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char text[400];
+        ot_gradients *g = NULL;
+        ot_model *model;
+
+        snprintf(text, sizeof text,
+                 HEAD
+                 "g (float[N, 6] x, int64[K] s) => (float[] y) "
+                 "<float[3, 2] w = {1, 2, 3, 4, 5, 6}%s> { r = Reshape(x, s) y = MatMul(r, w) }",
+                 stated[i]);
+        model = model_of(text);
+        assert_int_equal(ot_gradients_create(model, "y", (const char *const[]){"x"}, 1, NULL, &g),
+                         i == 0 ? OT_ERR_UNSUPPORTED : OT_OK);
+        ot_gradients_destroy(g);
+        ot_model_destroy(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,6 +376,7 @@ int main(void)
         cmocka_unit_test(every_failing_allocation_is_reported),
         cmocka_unit_test(a_rule_that_needs_to_know_how_many_axes_there_are_says_so),
         cmocka_unit_test(the_rows_of_a_product_are_found_when_it_runs),
+        cmocka_unit_test(a_stated_shape_says_how_many_axes_there_are),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
