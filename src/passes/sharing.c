@@ -89,6 +89,42 @@ ot__port_role ot__sharing_role(const ot__separation *s, const ot__use *use, cons
     return role;
 }
 
+const ot_value *ot__sharing_weight_beside(const ot__use *use)
+{
+    const ot_node *node = use->node;
+    const ot_value *weight = NULL;
+
+    if (node->n_inputs == 2 && use->i_input < 2 &&
+        ot__op_input_role(ot__node_record(node), use->i_input) !=
+            OT_PORT_ROLE_BIAS) // the product is its other input
+        node = node->inputs[1 - use->i_input]->producer;
+    for (int i = 0; node && i < node->n_inputs && !weight; i++)
+        if (node->inputs[i] && ot__node_input_role(node, i) == OT_PORT_ROLE_WEIGHT)
+            weight = node->inputs[i];
+    while (weight && weight->producer && weight->producer->n_inputs > 0 &&
+           (ot__match_copy(weight->producer) || ot__node_rearranges(weight->producer)))
+        weight = weight->producer->inputs[0];
+    return weight;
+}
+
+static bool is_copy_of_parameter(const ot_value *value)
+{
+    while (value && value->producer && ot__match_copy(value->producer))
+        value = value->producer->inputs[0];
+    return value && ot__is_parameter(value);
+}
+
+bool ot__sharing_is_beside_weight(const ot__use *use)
+{
+    const ot_node *node = use->node;
+
+    for (int i = 0; i < node->n_inputs; i++)
+        if (i != use->i_input && ot__node_input_role(node, i) == OT_PORT_ROLE_WEIGHT &&
+            is_copy_of_parameter(node->inputs[i]))
+            return true;
+    return false;
+}
+
 // ---- what is left over ----
 
 ot_status ot__sharing_forget(ot__separation *s, ot_value *value)

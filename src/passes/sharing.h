@@ -32,6 +32,10 @@ ot_status ot__sharing_say(ot__separation *s, ot__sharing_kind kind, const char *
 // What an input is for; through nodes that only rearrange elements, for what comes behind. *leaf:
 // what PyTorch calls a parameter that is read so; "" when nothing says.
 ot__port_role ot__sharing_role(const ot__separation *s, const ot__use *use, const char **leaf);
+// A weight of the module is another input: then the use reads data that the module is given.
+bool ot__sharing_is_beside_weight(const ot__use *use);
+// The weight of the product to which the use adds a bias; NULL: none.
+const ot_value *ot__sharing_weight_beside(const ot__use *use);
 bool ot__is_parameter(const ot_value *value);        // an initializer that could train
 ot_status ot__sharing_find_equal(ot__separation *s); // has_equal and has_small_equal
 // Sums over the bytes of elements, whatever their order.

@@ -8,6 +8,7 @@
 
 typedef struct reader {
     ot__use use;
+    bool is_copy;  // it reads one with a generated name
     bool is_named; // `use` is an Identity whose output has a parameter's name
     ot__port_role role;
     const char *leaf; // by the role, "weight"; "" when nothing says
@@ -60,7 +61,7 @@ static ot_status add_reader(tensor *t, const ot__use *use, bool is_direct)
     OT_TRY(ot__made(ot__arena_grow(s->graph->model->arena, &t->readers, &t->readers_capacity,
                                    t->n_readers, sizeof *t->readers)));
     r = &t->readers[t->n_readers++];
-    *r = (reader){.use = *use};
+    *r = (reader){.use = *use, .is_copy = !is_direct};
     r->role = ot__sharing_role(s, use, &r->leaf);
     r->is_named = is_direct && use->i_input == 0 && is_separate_copy(use->node) &&
                   ot__is_parameter_name(s->graph, use->node->outputs[0]->name);
@@ -146,28 +147,23 @@ static const char *derive(const tensor *t, const reader *r, const reader *home)
     return join_separate(t, r->owner.module, leaf_of(r));
 }
 
+// In files of the classic exporter. Biases of one module beside several folded weights, as of
+// queries, keys and values, are several: "attn.bias_174" is the one beside "onnx::MatMul_174".
+static const char *derive_classic(const tensor *t, const reader *r)
+{
+    const char *name = derive(t, r, NULL);
+    const ot_value *weight =
+        r->role == OT_PORT_ROLE_BIAS ? ot__sharing_weight_beside(&r->use) : NULL;
+    const char *number = weight ? strrchr(weight->name, '_') : NULL;
+
+    return name && number && ot__starts_with(weight->name, "onnx::")
+               ? ot__arena_printf(t->s->graph->model->arena, "%s%s", name, number)
+               : name;
+}
+
 static bool is_norm_or_bias(const reader *r)
 {
     return r->role == OT_PORT_ROLE_SCALE || r->role == OT_PORT_ROLE_BIAS;
-}
-
-static bool is_copy_of_parameter(const ot_value *value)
-{
-    while (value && value->producer && ot__match_copy(value->producer))
-        value = value->producer->inputs[0];
-    return value && ot__is_parameter(value);
-}
-
-// A weight of the module stands beside it: then it is data that the module is given.
-static bool is_beside_weight(const reader *r)
-{
-    const ot_node *node = r->use.node;
-
-    for (int i = 0; r->role == OT_PORT_ROLE_OTHER && i < node->n_inputs; i++)
-        if (i != r->use.i_input && ot__node_input_role(node, i) == OT_PORT_ROLE_WEIGHT &&
-            is_copy_of_parameter(node->inputs[i]))
-            return true;
-    return false;
 }
 
 // Another tensor has this name, so that what is read here is something else.
@@ -201,9 +197,10 @@ static const char *separate_name(const tensor *t, const reader *r, const reader 
     case OT_OWNER_CLASSIC:
         if (s->is_optimised && !s->has_equal && !t->is_generated && t->is_uniform &&
             is_norm_or_bias(r))
-            return derive(t, r, NULL);
-        return t->is_generated && t->n_copies > 0 && !s->has_equal && !is_beside_weight(r)
-                   ? derive(t, r, NULL)
+            return derive_classic(t, r);
+        return (t->is_generated || r->is_copy) && t->n_copies > 0 && !s->has_equal &&
+                       (r->role != OT_PORT_ROLE_OTHER || !ot__sharing_is_beside_weight(&r->use))
+                   ? derive_classic(t, r)
                    : own;
     case OT_OWNER_NONE:
         break;

@@ -170,6 +170,33 @@ static void zeros_of_an_optimised_file_are_one_for_each_module(void **state)
     }
 }
 
+// As nn.MultiheadAttention: parts of a bias of zeros have become copies of the output's bias.
+static void folded_biases_of_one_module_are_one_for_each_weight(void **state)
+{
+    ot_model *model = quoted_model(
+        HEAD "g (float[N,2] x) => (float[N,2] y)\n"
+             "    <float[2] 'a.out.bias' = {0, 0}, float[2,2] 'a.out.weight' = {1, 2, 3, 4},\n"
+             "     float[2,2] 'onnx::MatMul_7' = {5, 6, 7, 8}, float[2,2] 'onnx::MatMul_8' = "
+             "{2, 1, 4, 3}>\n{\n"
+             "    'onnx::Add_5' = Identity('a.out.bias')\n"
+             "    'onnx::Add_6' = Identity('a.out.bias')\n"
+             "    ['/a/MatMul'] q = MatMul(x, 'onnx::MatMul_7')\n"
+             "    ['/a/Add'] h = Add('onnx::Add_5', q)\n"
+             "    ['/a/MatMul_1'] k = MatMul(h, 'onnx::MatMul_8')\n"
+             "    ['/a/Add_1'] i = Add('onnx::Add_6', k)\n"
+             "    ['/a_1/MatMul'] p = MatMul(i, 'onnx::MatMul_7')\n"
+             "    ['/a_1/Add'] j = Add('onnx::Add_5', p)\n"
+             "    ['/a/Gemm'] y = Gemm(j, 'a.out.weight', 'a.out.bias')\n}");
+
+    (void)state;
+    run(model);
+    assert_input(model, "y", 2, "a.out.bias");
+    assert_input(model, "h", 0, "a.bias_7");
+    assert_input(model, "i", 0, "a.bias_8");
+    assert_input(model, "j", 0, "a.bias_7");
+    ot_model_destroy(model);
+}
+
 // Relative positions that two projections read: beside a weight a tensor is what the module is
 // given.
 static void what_two_modules_compute_with_their_weights_is_one(void **state)
@@ -521,6 +548,7 @@ int main(void)
         cmocka_unit_test(a_folded_weight_of_two_modules_is_two),
         cmocka_unit_test(a_folded_weight_of_a_module_that_is_called_twice_is_one),
         cmocka_unit_test(zeros_of_an_optimised_file_are_one_for_each_module),
+        cmocka_unit_test(folded_biases_of_one_module_are_one_for_each_weight),
         cmocka_unit_test(what_two_modules_compute_with_their_weights_is_one),
         cmocka_unit_test(a_number_without_a_first_call_is_a_name),
         cmocka_unit_test(equal_parameters_side_by_side_say_that_nothing_was_merged),
