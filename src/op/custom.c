@@ -21,6 +21,35 @@ const ot_op_def ot__op_foreign[] = {
     {0},
 };
 
+static void infer_control(ot_infer *c)
+{
+    const ot_node *node = ot_infer_node(c);
+    const ot_attr *body = ot__node_attr(node, "body");
+    const bool is_loop = ot__node_is(node, "", "Loop");
+
+    if (body == NULL || body->kind != OT_ATTR_GRAPH)
+        return;
+    for (int i = 0; i < node->n_outputs && i + is_loop < body->g->n_outputs; i++) {
+        const ot_value *y = body->g->outputs[i + is_loop];
+
+        if (y->kind == OT_VALUE_TENSOR && y->dtype != OT_DTYPE_UNDEFINED)
+            ot_infer_set_unknown(c, i, y->dtype);
+    }
+    for (int i = 0; is_loop && i < 2; i++)
+        (void)ot_infer_constant(c, i);
+}
+
+const ot_op_def ot__op_control[] = {
+    {.name = "a loop",
+     .since = 1,
+     .inputs = any_ports,
+     .outputs = any_ports,
+     .types = "T: any string",
+     .infer = infer_control,
+     .flags = OT_OP_RANDOM | OT_OP_NO_GRAD},
+    {0},
+};
+
 bool ot__op_is_foreign(const ot_node *node)
 {
     return node->op == ot__op_foreign;

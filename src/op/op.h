@@ -73,6 +73,9 @@ double ot__hyper_fallback(const ot_op_def *op, const ot_attr_spec *spec);
 // The record of nodes that are carried along: takes and makes anything, has no kernel, no gradient.
 extern const ot_op_def ot__op_foreign[];
 bool ot__op_is_foreign(const ot_node *node);
+// The record of nodes with graphs inside that stand in a prepared model until a step tells how many
+// turns they take. Says the types of what they make, and asks for count and condition of a Loop.
+extern const ot_op_def ot__op_control[];
 // "Hardmax", "my.domain.Thing".
 const char *ot__op_type_text(const ot_node *node, char *text, size_t size);
 

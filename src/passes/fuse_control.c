@@ -33,7 +33,7 @@ typedef struct controls {
     bool has_changed;
 } controls;
 
-static bool is_control(const ot_node *node)
+bool ot__is_control(const ot_node *node)
 {
     return ot__node_is(node, "", "If") || ot__node_is(node, "", "Loop") ||
            ot__node_is(node, "", "Scan");
@@ -108,7 +108,7 @@ static ot_status collect_controls(controls *c)
         ot_node *node = graph->nodes[n];
         control found = {.node = node};
 
-        if (!is_control(node))
+        if (!ot__is_control(node))
             continue;
         if (ot__node_is(node, "", "Scan"))
             found.turns = ask_scanned(node);
@@ -127,7 +127,7 @@ static ot_status collect_controls(controls *c)
 static bool has_control(const ot_graph *graph)
 {
     for (int n = 0; n < graph->n_nodes; n++)
-        if (is_control(graph->nodes[n]))
+        if (ot__is_control(graph->nodes[n]))
             return true;
     return false;
 }
@@ -146,7 +146,7 @@ static void search_capture(void *context, ot_value *value)
 
 static bool comes_behind(const ot__map *behind, const ot_node *node)
 {
-    capture_search s = {behind, is_control(node)};
+    capture_search s = {behind, ot__is_control(node)};
 
     for (int i = 0; i < node->n_inputs && !s.is_found; i++)
         if (node->inputs[i])
@@ -307,4 +307,83 @@ ot_status ot__fuse_control(ot_model *model)
         st = run_round(&c);
     ot__free(c.items);
     return st == OT_OK ? ot__pass_finished(model, "control") : st;
+}
+
+// ---- in a step ----
+
+static ot_status refuse_turns(const ot_node *node, const char *why)
+{
+    return ot__error(OT_ERR_UNSUPPORTED, "%s: %s", OT_LABEL(node), why);
+}
+
+// OT_OK and no change: what it asks for is not known yet.
+static ot_status turn_loop(ot_graph *graph, ot_node *loop, int64_t *n_left, bool *has_changed)
+{
+    const asked condition = ask(control_input(loop, 1)), count = ask(control_input(loop, 0));
+    const ot_graph *body = ot__body_of(loop, "body");
+    const bool is_over = condition.value != NULL && condition.number == 0;
+    const int64_t made = ot__turns_made(loop);
+
+    if (is_open(&condition) || is_open(&count) || body == NULL || body->n_outputs == 0 ||
+        body->n_inputs < 2)
+        return OT_OK;
+    if (is_over || (count.value != NULL && made >= count.number))
+        return ot__end_turns(graph, loop, has_changed);
+    if (!ot__goes_on_always(body))
+        return ot__next_turn(graph, loop, n_left, has_changed);
+    return count.value == NULL ? refuse_turns(loop, "it never ends")
+                               : ot__unroll(graph, loop, count.number, n_left, has_changed);
+}
+
+static bool is_told(const ot_node *node)
+{
+    const asked count = ask(control_input(node, 0)), condition = ask(control_input(node, 1));
+
+    return ot__node_is(node, "", "Scan") || (!is_open(&count) && !is_open(&condition));
+}
+
+// What the turns have brought into the graph.
+static ot_status resolve_turns(ot_model *model)
+{
+    ot_graph *graph = model->graph;
+    bool has_changed;
+
+    for (int n = 0; n < graph->n_nodes; n++) {
+        ot_node *node = graph->nodes[n];
+
+        if (node->graph == graph && ot__node_is(node, "", "If"))
+            OT_TRY(ot__branch_both(graph, node, &has_changed));
+    }
+    ot__graph_drop_detached(graph);
+    for (int n = 0; n < graph->n_nodes; n++) {
+        ot_node *node = graph->nodes[n];
+
+        if (ot__is_control(node))
+            node->op = ot__op_control;
+        if (node->op != NULL)
+            continue;
+        OT_TRY(ot__op_lookup(model, node, &node->op));
+        OT_TRY(ot__op_check_node(node));
+    }
+    return ot__graph_sort(graph);
+}
+
+ot_status ot__take_turns(ot_model *model, ot_node *node, int64_t *n_left, bool *has_changed)
+{
+    const asked turns = ot__node_is(node, "", "Scan") ? ask_scanned(node) : (asked){0};
+    ot_status st = OT_OK;
+
+    *has_changed = false;
+    if (ot__node_is(node, "", "Loop"))
+        st = turn_loop(model->graph, node, n_left, has_changed);
+    else if (turns.is_known)
+        st = ot__unroll(model->graph, node, turns.number, n_left, has_changed);
+    OT_TRY(st);
+    if (*has_changed)
+        return resolve_turns(model);
+    if (ot__node_is(node, "", "If"))
+        return refuse_turns(node, "it makes sequences, which data decide");
+    return is_told(node) ? refuse_turns(node, "it takes too many turns, or none and says no shape "
+                                              "of what they make")
+                         : OT_OK;
 }

@@ -184,7 +184,7 @@ static ot_status unroll_all(unrolling *u, ot_node *node)
 }
 
 // The value that a turn of a Loop leaves as condition is that which it got, or true.
-static bool goes_on_always(const ot_graph *body)
+bool ot__goes_on_always(const ot_graph *body)
 {
     const ot_value *value = body->outputs[0];
     const ot_tensor *constant;
@@ -211,7 +211,7 @@ static bool may_unroll(const unrolling *u)
         if (!u->node->inputs[i])
             return false;
     return u->n_turns <= MAX_TURNS && (u->n_turns > 0 || u->n_scanned_out == 0) &&
-           (u->n_leading == 0 || goes_on_always(body));
+           (u->n_leading == 0 || ot__goes_on_always(body));
 }
 
 // With those of graphs inside.
@@ -255,6 +255,139 @@ ot_status ot__unroll(ot_graph *graph, ot_node *node, int64_t n_turns, int64_t *n
     ot__free(u.given);
     ot__free(u.made);
     ot__free(u.scanned_out);
+    *has_changed = true;
+    return st;
+}
+
+// ---- turn by turn ----
+
+#define MADE "onnxtrain_turns" // attribute of a Loop: turns that stand before it already
+
+// Behind what is carried, such a Loop takes the places that its turns have made.
+typedef struct turning {
+    const ot_graph *body;
+    int n_carried, n_places;
+} turning;
+
+int64_t ot__turns_made(const ot_node *loop)
+{
+    const ot_attr *attr = ot__node_attr(loop, MADE);
+
+    return attr != NULL ? attr->i : 0;
+}
+
+static bool read_turning(const ot_node *loop, turning *t)
+{
+    t->body = ot__body_of(loop, "body");
+    if (t->body == NULL || t->body->n_inputs < 2)
+        return false;
+    t->n_carried = t->body->n_inputs - 2;
+    t->n_places = t->body->n_outputs - 1 - t->n_carried;
+    if (t->n_places < 0 || loop->n_outputs > t->n_carried + t->n_places ||
+        loop->n_inputs != 2 + t->n_carried + t->n_places * (int)ot__turns_made(loop))
+        return false;
+    for (int i = 2; i < loop->n_inputs; i++)
+        if (loop->inputs[i] == NULL)
+            return false;
+    return true;
+}
+
+static ot_status make_turn(ot_graph *graph, ot_node *loop, const turning *t, ot_value **given,
+                           ot_value **made)
+{
+    const int64_t turn = ot__turns_made(loop);
+    const int n_inputs = loop->n_inputs + t->n_places;
+    ot_value **inputs =
+        ot__arena_alloc(graph->model->arena, (size_t)(n_inputs + 1) * sizeof(ot_value *));
+
+    given[0] = new_number(graph, OT_I64, &OT_SHAPE_SCALAR, turn);
+    given[1] = new_number(graph, OT_BOOL, &OT_SHAPE_SCALAR, 1);
+    OT_TRY(ot__made(inputs != NULL && given[0] != NULL && given[1] != NULL));
+    memcpy(given + 2, loop->inputs + 2, (size_t)t->n_carried * sizeof(ot_value *));
+    OT_TRY(ot__graph_inline_body(graph, t->body, given, made));
+    memcpy(inputs, loop->inputs, (size_t)loop->n_inputs * sizeof(ot_value *));
+    inputs[1] = made[0];
+    memcpy(inputs + 2, made + 1, (size_t)t->n_carried * sizeof(ot_value *));
+    memcpy(inputs + loop->n_inputs, made + 1 + t->n_carried,
+           (size_t)t->n_places * sizeof(ot_value *));
+    loop->inputs = inputs;
+    loop->n_inputs = n_inputs;
+    return ot__made(ot__node_set_int(loop, MADE, turn + 1));
+}
+
+ot_status ot__next_turn(ot_graph *graph, ot_node *loop, int64_t *n_left, bool *has_changed)
+{
+    ot_value **given, **made;
+    turning t;
+    ot_status st;
+
+    if (!read_turning(loop, &t) || ot__turns_made(loop) >= MAX_TURNS)
+        return OT_OK;
+    *n_left -= count_all_nodes(t.body);
+    if (*n_left < 0)
+        return OT_OK;
+    given = ot__alloc_zero((size_t)t.body->n_inputs + 1, sizeof(ot_value *));
+    made = ot__alloc_zero((size_t)t.body->n_outputs + 1, sizeof(ot_value *));
+    st = ot__made(given != NULL && made != NULL);
+    OT_THEN(st, make_turn(graph, loop, &t, given, made));
+    ot__free(given);
+    ot__free(made);
+    *has_changed = true;
+    return st;
+}
+
+// Places of no turns, as far as the body says their shape.
+static ot_status make_no_places(ot_graph *graph, const ot_value *place, ot_value *y)
+{
+    ot_shape shape = {.ndim = place->shape.ndim + 1};
+    ot_tensor *tensor;
+    ot_node *node;
+
+    memcpy(shape.dim + 1, place->shape.dim, (size_t)place->shape.ndim * sizeof *shape.dim);
+    tensor = ot__model_tensor_new(graph->model, place->dtype, &shape);
+    OT_TRY(ot__made(tensor != NULL));
+    OT_TRY(add_unrolled(graph, "Constant", NULL, 0, y, &node));
+    return ot__made(ot__node_set_tensor(node, "value", tensor));
+}
+
+static bool may_make_no_places(const ot_node *loop, const turning *t)
+{
+    for (int k = 0; k < t->n_places && t->n_carried + k < loop->n_outputs; k++) {
+        const ot_value *place = t->body->outputs[1 + t->n_carried + k];
+
+        if (!place->has_shape || !ot__shape_is_static(&place->shape) ||
+            place->shape.ndim >= OT_MAX_NDIM || place->dtype == OT_STRING)
+            return false;
+    }
+    return true;
+}
+
+ot_status ot__end_turns(ot_graph *graph, ot_node *loop, bool *has_changed)
+{
+    const int64_t n_turns = ot__turns_made(loop);
+    unrolling u = {.graph = graph, .n_turns = n_turns};
+    ot_value **places;
+    turning t;
+    ot_status st = OT_OK;
+
+    if (!read_turning(loop, &t) || (n_turns == 0 && !may_make_no_places(loop, &t)))
+        return OT_OK;
+    places = ot__alloc_zero((size_t)n_turns + 1, sizeof(ot_value *));
+    OT_TRY(ot__made(places != NULL));
+    ot__node_detach(loop);
+    for (int i = 0; i < loop->n_outputs && st == OT_OK; i++) {
+        const int k = i - t.n_carried;
+        const ot__scanned out = {.value = loop->outputs[i]};
+
+        for (int64_t turn = 0; k >= 0 && turn < n_turns; turn++)
+            places[turn] = loop->inputs[2 + t.n_carried + turn * t.n_places + k];
+        if (k < 0)
+            st = ot__hand_on(graph, loop->inputs[2 + i], out.value);
+        else if (out.value != NULL)
+            st = n_turns > 0 ? join_places(&u, &out, places)
+                             : make_no_places(graph, t.body->outputs[1 + i], out.value);
+    }
+    ot__free(places);
     *has_changed = true;
     return st;
 }

@@ -2,7 +2,7 @@
 // Raise old nodes to opset 13, resolve every node's record, check it.
 #include <string.h>
 
-#include "passes/passes.h"
+#include "passes/unroll.h"
 
 enum { IR_VERSION_OF_BASE_OPSET = 7 }; // the IR version that opset 13 came with
 
@@ -30,6 +30,14 @@ static ot_status note_unknown(unknown_list *list, const ot_model *model, const o
     return ot__made(ot__map_put(&list->seen, line, list));
 }
 
+// Of loops a step tells how many turns they take; what is inside of them comes out with their
+// turns.
+static bool waits_for_data(const ot_node *node)
+{
+    return ot__is_control(node) &&
+           (node->graph->parent != NULL || ot__body_of(node, "body") != NULL);
+}
+
 // A domain that is not imported is another mistake, which ot__op_lookup names.
 static bool is_known_op(const ot_model *model, const ot_node *node)
 {
@@ -38,12 +46,17 @@ static bool is_known_op(const ot_model *model, const ot_node *node)
     return ot__op_find(node->domain, node->op_type, opset > 0 ? opset : INT64_MAX) != NULL;
 }
 
+static bool is_supported(const ot_model *model, const ot_node *node)
+{
+    return waits_for_data(node) || is_known_op(model, node);
+}
+
 static ot_status list_unknown(unknown_list *list, const ot_graph *graph)
 {
     for (int n = 0; n < graph->n_nodes; n++) {
         const ot_node *node = graph->nodes[n];
 
-        if (!is_known_op(graph->model, node))
+        if (!is_supported(graph->model, node))
             OT_TRY(note_unknown(list, graph->model, node));
         for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);)
             OT_TRY(list_unknown(list, s.graph));
@@ -88,7 +101,9 @@ static ot_status refuse_unknown(const ot_model *model)
 
 static ot_status check_node(const ot_model *model, ot_node *node)
 {
-    if (ot__op_is_foreign(node))
+    if (node->op == NULL && waits_for_data(node))
+        node->op = ot__op_control;
+    if (ot__op_is_foreign(node) || node->op == ot__op_control)
         return OT_OK;
     OT_TRY(ot__op_lookup(model, node, &node->op));
     OT_TRY(ot__op_check_node(node));

@@ -5,8 +5,12 @@
 #include <string.h>
 
 #include "passes/branch.h"
+#include "passes/unroll.h"
 
-enum { MAX_ROUNDS = 256 }; // questions, each of which follows from the answers before
+enum {
+    MAX_ROUNDS = 256,      // questions, each of which follows from the answers before
+    MAX_UNROLLED = 100000, // nodes that turns of loops make
+};
 
 typedef struct deciding {
     ot_model *model;
@@ -14,8 +18,11 @@ typedef struct deciding {
     int n_taken;         // of the answers
     ot_value **deciders; // of the model's arena: of the present question
     int n_deciders;
-    ot_node *node;        // for which they decide
-    const ot_value *open; // its output whose shape is not known
+    ot_node *node; // for which they decide
+    const ot_value
+        *open;      // its output whose shape is not known; NULL: it is about what the node does
+    int64_t n_left; // nodes that turns of loops may still make
+    bool is_again;  // the graph has changed: what is asked is to be found anew
 } deciding;
 
 // ---- what is asked ----
@@ -30,12 +37,16 @@ static bool is_open_value(const ot_value *value)
 // are known.
 static ot_node *find_open(const ot_graph *graph, const bool *among, const ot_value **open)
 {
-    for (int n = 0; n < graph->n_nodes; n++)
+    *open = NULL;
+    for (int n = 0; n < graph->n_nodes; n++) {
+        if ((among == NULL || among[n]) && ot__is_control(graph->nodes[n]))
+            return graph->nodes[n];
         for (int i = 0; (among == NULL || among[n]) && i < graph->nodes[n]->n_outputs; i++)
             if (is_open_value(graph->nodes[n]->outputs[i])) {
                 *open = graph->nodes[n]->outputs[i];
                 return graph->nodes[n];
             }
+    }
     return NULL;
 }
 
@@ -102,13 +113,26 @@ static ot_status list_deciders(deciding *d)
 
 static ot_status refuse_open(const deciding *d)
 {
+    if (d->open == NULL)
+        return ot__error(OT_ERR_UNSUPPORTED, "%s: how many turns it takes is not known",
+                         OT_LABEL(d->node));
     return ot__error(OT_ERR_UNSUPPORTED, "%s: the shape of '%s' is known only at run time: %s",
                      OT_LABEL(d->node), d->open->name,
                      d->open->has_shape ? OT_DIMS_TEXT(d->model, &d->open->shape) : "?");
 }
 
+static ot_status fold_on(ot_model *model)
+{
+    return ot__has_branches(model->graph) ? ot__pass_fold_branches(model) : ot__pass_fold(model, 0);
+}
+
 static ot_status ask_open(deciding *d)
 {
+    if (ot__is_control(d->node)) {
+        OT_TRY(ot__take_turns(d->model, d->node, &d->n_left, &d->is_again));
+        if (d->is_again)
+            return fold_on(d->model);
+    }
     OT_TRY(list_deciders(d));
     return d->n_deciders > 0 ? OT_OK : refuse_open(d);
 }
@@ -181,13 +205,12 @@ static ot_status take_branches(deciding *d)
     while (has_changed) {
         OT_TRY(ot__branches_take(d->model, &has_changed));
         if (has_changed)
-            OT_TRY(ot__has_branches(d->model->graph) ? ot__pass_fold_branches(d->model)
-                                                     : ot__pass_fold(d->model, 0));
+            OT_TRY(fold_on(d->model));
     }
     return OT_OK;
 }
 
-static ot_status find_question(deciding *d)
+static ot_status find_question_now(deciding *d)
 {
     OT_TRY(take_branches(d));
     if (ot__has_branches(d->model->graph)) {
@@ -201,6 +224,17 @@ static ot_status find_question(deciding *d)
     OT_TRY(ot__pass_prune(d->model)); // perhaps nothing needs it
     d->node = find_open(d->model->graph, NULL, &d->open);
     return d->node == NULL ? OT_OK : ask_open(d);
+}
+
+static ot_status find_question(deciding *d)
+{
+    ot_status st;
+
+    do {
+        d->is_again = false;
+        st = find_question_now(d);
+    } while (st == OT_OK && d->is_again);
+    return st;
 }
 
 // ---- answers ----
@@ -294,9 +328,12 @@ static ot_status describe_question(const deciding *d, const char **out)
         ot__buf_printf(&names, "%s'%s'", i > 0 ? ", " : "", d->deciders[i]->name);
     *out = d->open == NULL
                ? ot__arena_printf(d->model->arena,
-                                  "%s: which branch is taken is known only at run time, which the "
-                                  "element of %s decides",
-                                  OT_LABEL(d->node), names.data != NULL ? names.data : "")
+                                  "%s: %s is known only at run time, which the element of %s "
+                                  "decides",
+                                  OT_LABEL(d->node),
+                                  ot__is_control(d->node) ? "how many turns it takes"
+                                                          : "which branch is taken",
+                                  names.data != NULL ? names.data : "")
                : ot__arena_printf(
                      d->model->arena,
                      "%s: the shape of '%s' is known only at run time: %s, which elements "
@@ -320,19 +357,18 @@ static ot_status run_rounds(deciding *d, const char **question)
         }
         for (int i = 0; i < d->n_deciders; i++)
             OT_TRY(take_answer(d, d->deciders[i]));
-        OT_TRY(ot__has_branches(d->model->graph) ? ot__pass_fold_branches(d->model)
-                                                 : ot__pass_fold(d->model, 0));
+        OT_TRY(fold_on(d->model));
     }
     return ot__error(OT_ERR_UNSUPPORTED,
-                     "%s: %d questions to the data of a step leave the shape of '%s' open, which "
-                     "is too many",
-                     OT_LABEL(d->node), MAX_ROUNDS, d->node->outputs[0]->name);
+                     "%s: what it makes or does is not known after %d questions to the data of a "
+                     "step, which is too many",
+                     OT_LABEL(d->node), MAX_ROUNDS);
 }
 
 ot_status ot__decide(ot_model *model, const ot__answers *answers, int *n_taken,
                      const char **question)
 {
-    deciding d = {.model = model, .answers = answers, .n_taken = *n_taken};
+    deciding d = {.model = model, .answers = answers, .n_taken = *n_taken, .n_left = MAX_UNROLLED};
     const ot_status st = run_rounds(&d, question);
 
     *n_taken = d.n_taken;

@@ -19,9 +19,20 @@ const ot_graph *ot__body_of(const ot_node *node, const char *attr); // NULL: non
 const ot_tensor *ot__control_constant(const ot_value *value);
 // y, which may be NULL, becomes x.
 ot_status ot__hand_on(ot_graph *graph, ot_value *x, ot_value *y);
+bool ot__is_control(const ot_node *node); // If, Loop or Scan
+// Of a specialised graph: the turns of a Loop or Scan as far as count and condition are constants,
+// one after the other where a condition may end them. OT_ERR_UNSUPPORTED where there are too many.
+ot_status ot__take_turns(ot_model *model, ot_node *node, int64_t *n_left, bool *has_changed);
 // The turns of a Loop or Scan stand for it, and *has_changed says so; one that has too many, makes
 // more than *n_left nodes, or that a condition may end, stays.
 ot_status ot__unroll(ot_graph *graph, ot_node *node, int64_t n_turns, int64_t *n_left,
                      bool *has_changed);
+
+// Where a condition may end a Loop: its next turn, behind which the Loop goes on; its end, when all
+// turns are made.
+ot_status ot__next_turn(ot_graph *graph, ot_node *loop, int64_t *n_left, bool *has_changed);
+ot_status ot__end_turns(ot_graph *graph, ot_node *loop, bool *has_changed);
+int64_t ot__turns_made(const ot_node *loop);
+bool ot__goes_on_always(const ot_graph *body); // no condition ends the Loop
 
 #endif

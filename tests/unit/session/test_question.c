@@ -42,6 +42,26 @@ static const char branches_text[] =
          "   else_branch = b () => (double[p,q] e) { s = Sqrt(x) m = MatMul(s, v)"
          "     r = Reshape(m, odd) u = ReduceSum<keepdims = 0>(r) e = Add(m, u) }> }";
 
+// h = x * 2^n, and what h was after each turn.
+static const char counted_text[] =
+    HEAD "(float[2] x, int64 n) => (float[2] y, float[k,2] all)"
+         "{ y, all = Loop (n, , x) <body = turn (int64 i, bool go, float[2] h) =>"
+         "  (bool goes, float[2] g, float[2] place)"
+         "  { goes = Identity(go) g = Add(h, h) place = Identity(g) }> }";
+
+// Doubles as long as the largest element is below the limit.
+static const char until_text[] =
+    HEAD "(float[2] x, float limit) => (float[2] y, float[k] all)"
+         "{ m = ReduceMax<keepdims = 0>(x) below = Less(m, limit)"
+         "  y, all = Loop (, below, x) <body = turn (int64 i, bool go, float[2] h) =>"
+         "  (bool goes, float[2] g, float place)"
+         "  { g = Add(h, h) place = ReduceMax<keepdims = 0>(g) goes = Less(place, limit) }> }";
+
+static const char endless_text[] =
+    HEAD "(float[2] x, bool c) => (float[2] y)"
+         "{ y = Loop (, c, x) <body = turn (int64 i, bool go, float[2] h) =>"
+         "  (bool goes, float[2] g) { goes = Identity(go) g = Add(h, h) }> }";
+
 static int n_specialized;
 
 static void count_specialized(const ot_model *model, const char *pass)
@@ -175,6 +195,63 @@ static void what_is_too_large_is_refused(void **state)
         ot_tensor_destroy(y);
     }
     ot_runner_destroy(runner);
+}
+
+static void run_loop(const char *text, ot_dtype dtype, double number, ot_status expected,
+                     ot_tensor **y)
+{
+    ot_runner *runner = runner_of(text);
+    ot_tensor *x = new_tensor(OT_F32, OT_SHAPE(2), (const double[]){1, -3});
+    ot_tensor *n = new_tensor(dtype, (ot_shape){0}, &number);
+    const ot_tensor *const in[] = {x, n};
+    const ot_feed feeds[] = {{&in[0], 1}, {&in[1], 1}};
+
+    if (expected == OT_OK)
+        assert_ok(ot_runner_run(runner, feeds, 2, NULL, y, 2));
+    else
+        assert_fails(ot_runner_run(runner, feeds, 2, NULL, y, 1), expected, "Loop");
+    ot_tensor_destroy(x);
+    ot_tensor_destroy(n);
+    ot_runner_destroy(runner);
+}
+
+static void data_decide_how_many_turns_a_loop_takes(void **state)
+{
+    (void)state;
+    for (int n = 0; n <= 5; n++) {
+        ot_tensor *y[2];
+
+        run_loop(counted_text, OT_I64, n, OT_OK, y);
+        assert_true(ot__tensor_get_f64(y[0], 1) == -3.0 * (1 << n));
+        assert_int_equal(ot_tensor_shape(y[1])->dim[0], n);
+        for (int i = 0; i < n; i++)
+            assert_true(ot__tensor_get_f64(y[1], 2 * i) == 2 << i);
+        ot_tensor_destroy(y[0]);
+        ot_tensor_destroy(y[1]);
+    }
+}
+
+static void data_decide_when_a_loop_ends(void **state)
+{
+    static const struct {
+        double limit;
+        int n_turns;
+    } rows[] = {{0.5, 0}, {2, 1}, {9, 4}, {300, 9}};
+    ot_tensor *y[2] = {NULL, NULL};
+
+    (void)state;
+    for (size_t k = 0; k < OT_COUNT(rows); k++) {
+        run_loop(until_text, OT_F32, rows[k].limit, OT_OK, y);
+        assert_true(ot__tensor_get_f64(y[0], 0) == 1 << rows[k].n_turns);
+        assert_int_equal(ot_tensor_count(y[1]), rows[k].n_turns);
+        for (int i = 0; i < rows[k].n_turns; i++)
+            assert_true(ot__tensor_get_f64(y[1], i) == 2 << i);
+        ot_tensor_destroy(y[0]);
+        ot_tensor_destroy(y[1]);
+    }
+    y[0] = NULL;
+    run_loop(endless_text, OT_BOOL, 1, OT_ERR_UNSUPPORTED, y);
+    run_loop(counted_text, OT_I64, 5000, OT_ERR_UNSUPPORTED, y);
 }
 
 // ---- sessions ----
@@ -363,6 +440,25 @@ static void the_branch_that_is_taken_trains_alone(void **state)
     assert_fails(train_step(l), OT_ERR_INVALID, "Reshape");
 }
 
+static void no_gradient_passes_a_loop_whose_turns_data_decide(void **state)
+{
+    static const char text[] = HEAD
+        "(float[n,2] x, int64 turns) => (float[n,2] y) <float[2] w = {1, 2}>"
+        "{ m = Mul(x, w) y = Loop (turns, , m) <body = turn (int64 i, bool go, float[p,q] h) =>"
+        "  (bool goes, float[p,q] g) { goes = Identity(go) g = Add(h, h) }> }";
+    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
+    ot_loss_options mse = OT_LOSS_OPTIONS_INIT;
+    ot_model *model = read_text(text);
+    ot_artifacts *artifacts;
+
+    (void)state;
+    mse.loss = OT_LOSS_MSE;
+    options.losses = &mse;
+    options.n_losses = 1;
+    assert_fails(ot_artifacts_generate(model, &options, &artifacts), OT_ERR_UNSUPPORTED, "Loop");
+    ot_model_destroy(model);
+}
+
 static ot_status run_chosen(life *l)
 {
     return run_pair(l->runner, l->inputs[0], l->inputs[1], &l->output);
@@ -392,9 +488,12 @@ int main(void)
         cmocka_unit_test(what_is_decided_may_decide),
         cmocka_unit_test(numbers_that_are_drawn_are_those_of_the_step),
         cmocka_unit_test(what_is_too_large_is_refused),
+        cmocka_unit_test(data_decide_how_many_turns_a_loop_takes),
+        cmocka_unit_test(data_decide_when_a_loop_ends),
         LIFE(a_mask_trains_what_it_chooses),
         LIFE(without_data_it_is_said_what_decides),
         LIFE(the_branch_that_is_taken_trains_alone),
+        cmocka_unit_test(no_gradient_passes_a_loop_whose_turns_data_decide),
         LIFE(out_of_memory),
     };
 
