@@ -46,7 +46,7 @@ static ot_status number_rows(ot__opener *o, const ot_node *node, int64_t step, i
                              ot_value **out)
 {
     int64_t axes[OT_MAX_NDIM];
-    ot_value *range[3] = {0}, *count, *pair[2];
+    ot_value *range[3] = {NULL}, *count, *pair[2];
 
     range[0] = open_scalar(o, node, 0);
     range[2] = open_scalar(o, node, 1);
