@@ -464,6 +464,26 @@ static ot_status run_chosen(life *l)
     return run_pair(l->runner, l->inputs[0], l->inputs[1], &l->output);
 }
 
+static ot_status run_loop_again(life *l)
+{
+    const ot_tensor *const in[] = {l->inputs[0], l->inputs[1]};
+    const ot_feed feeds[] = {{&in[0], 1}, {&in[1], 1}};
+
+    return ot_runner_run(l->runner, feeds, 2, NULL, &l->output, 1);
+}
+
+static void out_of_memory_in_a_loop(void **state)
+{
+    const double limit = 9;
+    life *l = *state;
+
+    l->runner = runner_of(until_text);
+    l->inputs[0] = new_tensor(OT_F32, OT_SHAPE(2), (const double[]){1, -3});
+    l->inputs[1] = new_tensor(OT_F32, (ot_shape){0}, &limit);
+    assert_true(until_it_works(l, run_loop_again) > 50);
+    assert_true(ot__tensor_get_f64(l->output, 0) == 16);
+}
+
 static void out_of_memory(void **state)
 {
     life *l = *state;
@@ -494,6 +514,7 @@ int main(void)
         LIFE(without_data_it_is_said_what_decides),
         LIFE(the_branch_that_is_taken_trains_alone),
         cmocka_unit_test(no_gradient_passes_a_loop_whose_turns_data_decide),
+        LIFE(out_of_memory_in_a_loop),
         LIFE(out_of_memory),
     };
 
