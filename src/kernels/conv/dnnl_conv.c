@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/dnnl_primitives.h"
+#include "kernels/conv/dnnl_conv_parts.h"
 
 #include <string.h>
 
-enum { SPATIAL = 2, MAX_SPATIAL = 3, TYPICAL_BATCH = 16 };
+enum { MAX_SPATIAL = 3, TYPICAL_BATCH = 16 };
 // Chunks of a batch, and how many times the images the sums of all chunks may be, beyond the least.
 enum { CHUNKS_MIN = 4, CHUNKS_MAX = 16, SUM_SHARE = 2 };
 // Input channels up to which their gradient is a product over row-major images: code for blocks
@@ -25,21 +25,6 @@ static int channel_block(void)
 #endif
 }
 
-// ---- descriptions ----
-
-// Everything that the primitives of one problem are made from.
-typedef struct conv_parts {
-    dnnl_memory_desc_t x, y, b, w_any, w; // w: in the layout it comes in
-    dnnl_memory_desc_t x_given, y_given;  // as they come; x and y: as the primitive has them
-    dnnl_memory_desc_t db, dw_any, dw;    // f32
-    dnnl_dims_t strides, dilations, pads, pads_end;
-    dnnl_engine_t engine;
-    dnnl_primitive_attr_t attr, plain_attr;
-    dnnl_primitive_desc_t forward, backward; // backward: NULL for the forward direction
-    int64_t n_chunks; // of whole images, x and y being those of one; 0: all at once
-    bool has_bias, wants_dw, wants_db;
-} conv_parts;
-
 bool ot__dnnl_can_conv(const ot__dnnl_conv *c)
 {
     const int n = c->x->ndim - SPATIAL;
@@ -54,114 +39,6 @@ bool ot__dnnl_can_conv(const ot__dnnl_conv *c)
         if (c->pads[k] > INT32_MAX || c->strides[k] > INT32_MAX || c->dilations[k] > INT32_MAX)
             return false;
     return true;
-}
-
-static void describe_window(const ot__dnnl_conv *c, conv_parts *p)
-{
-    for (int k = 0; k < c->x->ndim - SPATIAL; k++) {
-        const int64_t reach = (c->w->dim[k + SPATIAL] - 1) * c->dilations[k] + 1;
-
-        p->strides[k] = c->strides[k];
-        p->dilations[k] = c->dilations[k] - 1;
-        p->pads[k] = c->pads[k];
-        // What the last window reads behind the input; negative where it leaves some out.
-        p->pads_end[k] = (c->y->dim[k + SPATIAL] - 1) * c->strides[k] + reach -
-                         c->x->dim[k + SPATIAL] - c->pads[k];
-    }
-}
-
-static ot__dnnl_convolution convolution_of(const conv_parts *p, ot__dnnl_direction direction,
-                                           bool has_bias)
-{
-    const bool makes_w = direction == OT__DNNL_BACKWARD_WEIGHTS;
-
-    return (ot__dnnl_convolution){.direction = direction,
-                                  .x = ot__md_of(&p->x),
-                                  .w = ot__md_of(makes_w ? &p->dw_any : &p->w_any),
-                                  .b = has_bias ? ot__md_of(makes_w ? &p->db : &p->b) : NULL,
-                                  .y = ot__md_of(&p->y),
-                                  .strides = p->strides,
-                                  .dilations = p->dilations,
-                                  .pads = p->pads,
-                                  .pads_end = p->pads_end};
-}
-
-// With the number of threads that the primitive will run with.
-static dnnl_status_t describe_primitive(const conv_parts *p, const ot__dnnl_convolution *problem,
-                                        const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
-{
-    const int n_threads = ot__parallel_max();
-    const_dnnl_primitive_desc_t hint = problem->direction == OT__DNNL_FORWARD ? NULL : p->forward;
-    dnnl_status_t st;
-
-    if (p->n_chunks > 0)
-        ot__parallel_set(1);
-    st = ot__dnnl_pd_convolution(pd, p->engine, problem, hint, attr);
-    ot__parallel_set(n_threads);
-    return st;
-}
-
-// Layouts in which a primitive has the images.
-typedef struct way {
-    const ot_layout *x, *y;
-} way;
-
-// p->n_chunks 0: the whole problem at once.
-static dnnl_status_t describe_conv(const ot__dnnl_conv *c, const way *images, conv_parts *p)
-{
-    const ot_shape bias = OT_SHAPE(c->y->dim[1]);
-    ot_shape x = *c->x, y = *c->y;
-    ot__dnnl_convolution forward;
-
-    if (p->n_chunks > 0)
-        x.dim[0] = y.dim[0] = c->x->dim[0] / p->n_chunks;
-
-    OT__DNNL_TRY(ot__dnnl_engine(&p->engine));
-    OT__DNNL_TRY(ot__dnnl_attr(c->relu, &p->attr));
-    OT__DNNL_TRY(ot__dnnl_attr(false, &p->plain_attr));
-    OT__DNNL_TRY(ot__dnnl_md(&p->x, c->type, &x, images->x));
-    OT__DNNL_TRY(ot__dnnl_md(&p->y, c->type, &y, images->y));
-    OT__DNNL_TRY(ot__dnnl_md(&p->x_given, c->type, &x, c->x_layout));
-    OT__DNNL_TRY(ot__dnnl_md(&p->y_given, c->type, &y, c->y_layout));
-    OT__DNNL_TRY(ot__dnnl_md(&p->b, c->bias_type, &bias, NULL));
-    OT__DNNL_TRY(ot__dnnl_md(&p->db, OT_F32, &bias, NULL));
-    OT__DNNL_TRY(ot__dnnl_weights_md(&p->w, c->type, c->w, c->groups, c->w_layout));
-    OT__DNNL_TRY(ot__dnnl_weights_md(&p->dw, OT_F32, c->w, c->groups, c->w_layout));
-    OT__DNNL_TRY(ot__dnnl_weights_any(&p->w_any, c->type, c->w, c->groups));
-    OT__DNNL_TRY(ot__dnnl_weights_any(&p->dw_any, OT_F32, c->w, c->groups));
-    describe_window(c, p);
-    forward = convolution_of(p, OT__DNNL_FORWARD, c->has_bias);
-    return describe_primitive(p, &forward, p->attr, &p->forward);
-}
-
-static dnnl_status_t describe_direction(const ot__dnnl_conv *c, const way *images,
-                                        ot__dnnl_direction direction, conv_parts *p)
-{
-    ot__dnnl_convolution problem;
-
-    OT__DNNL_TRY(describe_conv(c, images, p));
-    if (direction == OT__DNNL_FORWARD)
-        return dnnl_success;
-    problem = convolution_of(p, direction, direction == OT__DNNL_BACKWARD_WEIGHTS && p->wants_db);
-    return describe_primitive(p, &problem, p->plain_attr, &p->backward);
-}
-
-static void forget(conv_parts *p)
-{
-    dnnl_primitive_desc_destroy(p->backward);
-    dnnl_primitive_desc_destroy(p->forward);
-    dnnl_primitive_attr_destroy(p->attr);
-    dnnl_primitive_attr_destroy(p->plain_attr);
-    ot__md_release(&p->x);
-    ot__md_release(&p->y);
-    ot__md_release(&p->x_given);
-    ot__md_release(&p->y_given);
-    ot__md_release(&p->b);
-    ot__md_release(&p->db);
-    ot__md_release(&p->w_any);
-    ot__md_release(&p->w);
-    ot__md_release(&p->dw_any);
-    ot__md_release(&p->dw);
 }
 
 // ---- problems that oneDNN has fast code for ----
@@ -221,23 +98,12 @@ static const ot__dnnl_conv *raise_axes(const ot__dnnl_conv *c, raised *r)
     return &r->c;
 }
 
-// What oneDNN calls "ref:any" computes element by element, hundreds of times slower.
-static bool is_reference(const conv_parts *p)
-{
-    const_dnnl_primitive_desc_t pd = p->backward != NULL ? p->backward : p->forward;
-    const char *name = NULL;
-
-    return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name) ==
-               dnnl_success &&
-           name != NULL && strncmp(name, "ref", 3) == 0;
-}
-
 // Whether it has more than reference code for the forward direction in these layouts; the same for
 // any number of threads.
 static bool has_forward(const ot__dnnl_conv *given, const ot_layout *x, const ot_layout *y)
 {
     const int n_threads = ot__parallel_max();
-    conv_parts p = {.attr = NULL};
+    ot__conv_parts p = {.attr = NULL};
     ot__dnnl_conv c = *given;
     const ot__dnnl_conv *problem;
     raised r;
@@ -249,11 +115,11 @@ static bool has_forward(const ot__dnnl_conv *given, const ot_layout *x, const ot
     problem = raise_axes(&c, &r);
     ot__forks_hold();
     ot__parallel_set(1);
-    has =
-        describe_conv(problem, &(way){problem->x_layout, problem->y_layout}, &p) == dnnl_success &&
-        !is_reference(&p);
+    has = ot__conv_describe(problem, &(ot__conv_way){problem->x_layout, problem->y_layout}, &p) ==
+              dnnl_success &&
+          !ot__conv_is_reference(&p);
     ot__parallel_set(n_threads);
-    forget(&p);
+    ot__conv_forget(&p);
     ot__forks_release();
     return has;
 }
@@ -344,7 +210,7 @@ static int64_t chunks_of_sums(const ot__dnnl_conv *c)
 
 // ---- programs ----
 
-static dnnl_status_t add_conv(ot__dnnl_primitives *out, const conv_parts *p,
+static dnnl_status_t add_conv(ot__dnnl_primitives *out, const ot__conv_parts *p,
                               dnnl_primitive_desc_t pd)
 {
     return p->n_chunks > 0 ? ot__dnnl_add_chunks(out, pd, p->n_chunks) : ot__dnnl_add(out, pd);
@@ -357,7 +223,7 @@ typedef struct images {
     bool is_copied;
 } images;
 
-static images images_of(ot__dnnl_primitives *out, const conv_parts *p,
+static images images_of(ot__dnnl_primitives *out, const ot__conv_parts *p,
                         const dnnl_memory_desc_t *given, const dnnl_memory_desc_t *md, int slot)
 {
     const size_t n_bytes = dnnl_memory_desc_get_size(ot__md_of(md));
@@ -371,19 +237,20 @@ static images images_of(ot__dnnl_primitives *out, const conv_parts *p,
     return i;
 }
 
-static dnnl_status_t read_images(ot__dnnl_primitives *out, const conv_parts *p, const images *i)
+static dnnl_status_t read_images(ot__dnnl_primitives *out, const ot__conv_parts *p, const images *i)
 {
     return i->is_copied ? ot__dnnl_reorder(out, i->given, i->slot, i->md, i->place, p->n_chunks)
                         : dnnl_success;
 }
 
-static dnnl_status_t write_images(ot__dnnl_primitives *out, const conv_parts *p, const images *i)
+static dnnl_status_t write_images(ot__dnnl_primitives *out, const ot__conv_parts *p,
+                                  const images *i)
 {
     return i->is_copied ? ot__dnnl_reorder(out, i->md, i->place, i->given, i->slot, p->n_chunks)
                         : dnnl_success;
 }
 
-static dnnl_status_t add_forward(ot__dnnl_primitives *out, const conv_parts *p)
+static dnnl_status_t add_forward(ot__dnnl_primitives *out, const ot__conv_parts *p)
 {
     const ot__md w = dnnl_primitive_desc_query_md(p->forward, dnnl_query_weights_md, 0);
     const images x = images_of(out, p, &p->x_given, &p->x, OT__DNNL_CONV_X),
@@ -402,7 +269,7 @@ static dnnl_status_t add_forward(ot__dnnl_primitives *out, const conv_parts *p)
     return write_images(out, p, &y);
 }
 
-static dnnl_status_t add_dx(ot__dnnl_primitives *out, const conv_parts *p)
+static dnnl_status_t add_dx(ot__dnnl_primitives *out, const ot__conv_parts *p)
 {
     const ot__md w = dnnl_primitive_desc_query_md(p->backward, dnnl_query_weights_md, 0);
     const images dy = images_of(out, p, &p->y_given, &p->y, OT__DNNL_CONV_GRAD_DY),
@@ -419,8 +286,8 @@ static dnnl_status_t add_dx(ot__dnnl_primitives *out, const conv_parts *p)
 }
 
 // Where a primitive leaves a gradient of weights, and whether that is where it is wanted.
-static ot__dnnl_place place_of_sums(ot__dnnl_primitives *out, const conv_parts *p, size_t n_bytes,
-                                    int slot, bool is_final)
+static ot__dnnl_place place_of_sums(ot__dnnl_primitives *out, const ot__conv_parts *p,
+                                    size_t n_bytes, int slot, bool is_final)
 {
     if (p->n_chunks > 1)
         return ot__dnnl_scratch_chunks(out, n_bytes, p->n_chunks);
@@ -428,14 +295,14 @@ static ot__dnnl_place place_of_sums(ot__dnnl_primitives *out, const conv_parts *
 }
 
 // From where the primitive left `n_bytes` at `from` to slot `slot`, the chunks added up.
-static dnnl_status_t add_sums(ot__dnnl_primitives *out, const conv_parts *p, ot__dnnl_place from,
-                              size_t n_bytes, ot__dnnl_place to)
+static dnnl_status_t add_sums(ot__dnnl_primitives *out, const ot__conv_parts *p,
+                              ot__dnnl_place from, size_t n_bytes, ot__dnnl_place to)
 {
     return p->n_chunks > 1 ? ot__dnnl_add_sum(out, from, p->n_chunks, n_bytes, to) : dnnl_success;
 }
 
 // dw is made where it is wanted when the primitive writes the layout that w has, else in scratch.
-static dnnl_status_t add_dw(ot__dnnl_primitives *out, const conv_parts *p)
+static dnnl_status_t add_dw(ot__dnnl_primitives *out, const ot__conv_parts *p)
 {
     const ot__md dw = dnnl_primitive_desc_query_md(p->backward, dnnl_query_diff_weights_md, 0);
     const ot__md w = ot__md_of(&p->dw), b = ot__md_of(&p->db);
@@ -474,20 +341,21 @@ static bool has_few_channels(const ot__dnnl_conv *c)
 
 // The layouts to try, the best first. Copies cost little beside what reference code does.
 enum { N_WAYS = 3 };
-static void list_ways(const ot__dnnl_conv *c, ot__dnnl_direction direction, way ways[N_WAYS])
+static void list_ways(const ot__dnnl_conv *c, ot__dnnl_direction direction,
+                      ot__conv_way ways[N_WAYS])
 {
-    const way given = {c->x_layout, c->y_layout}, rows = {NULL, NULL};
+    const ot__conv_way given = {c->x_layout, c->y_layout}, rows = {NULL, NULL};
     const ot_layout *last = ot__layout_channels_last(c->x->ndim);
     const bool few = has_few_channels(c), rows_first = few && direction == OT__DNNL_BACKWARD_DATA;
 
     ways[0] = rows_first ? rows : given;
-    ways[1] = rows_first ? given : few ? rows : (way){last, last};
-    ways[2] = few ? (way){last, last} : rows;
+    ways[1] = rows_first ? given : few ? rows : (ot__conv_way){last, last};
+    ways[2] = few ? (ot__conv_way){last, last} : rows;
 }
 
 // Why images are copied, behind the names of what was chosen.
 static void note_copies(ot__dnnl_primitives *out, const ot__dnnl_conv *c,
-                        ot__dnnl_direction direction, const way *taken)
+                        ot__dnnl_direction direction, const ot__conv_way *taken)
 {
     static const char *const results[] = {"Y", "dX", "dW"};
     const bool by_channels =
@@ -504,28 +372,28 @@ static void note_copies(ot__dnnl_primitives *out, const ot__dnnl_conv *c,
 
 // The first way for which oneDNN has more than reference code; what comes, where there is none.
 static dnnl_status_t build_conv(ot__dnnl_primitives *out, const ot__dnnl_conv *given,
-                                conv_parts wanted, ot__dnnl_direction direction,
-                                dnnl_status_t (*add)(ot__dnnl_primitives *, const conv_parts *))
+                                ot__conv_parts wanted, ot__dnnl_direction direction,
+                                dnnl_status_t (*add)(ot__dnnl_primitives *, const ot__conv_parts *))
 {
     dnnl_status_t st = dnnl_unimplemented;
     bool is_taken = false;
-    way ways[N_WAYS + 1];
+    ot__conv_way ways[N_WAYS + 1];
     raised r;
     const ot__dnnl_conv *c = raise_axes(given, &r);
 
     list_ways(c, direction, ways);
-    ways[N_WAYS] = (way){c->x_layout, c->y_layout};
+    ways[N_WAYS] = (ot__conv_way){c->x_layout, c->y_layout};
     ot__forks_hold();
     for (int k = 0; k <= N_WAYS && !is_taken; k++) {
-        conv_parts p = wanted;
+        ot__conv_parts p = wanted;
 
-        st = describe_direction(c, &ways[k], direction, &p);
-        is_taken = st == dnnl_success && (k == N_WAYS || !is_reference(&p));
+        st = ot__conv_describe_direction(c, &ways[k], direction, &p);
+        is_taken = st == dnnl_success && (k == N_WAYS || !ot__conv_is_reference(&p));
         if (is_taken) {
             st = add(out, &p);
             note_copies(out, c, direction, &ways[k]);
         }
-        forget(&p);
+        ot__conv_forget(&p);
     }
     ot__forks_release();
     return st;
@@ -545,7 +413,8 @@ ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_primitives **out
     *out = ot__alloc_zero(1, sizeof **out);
     OT_TRY(ot__made(*out));
     return finish_conv(
-        build_conv(*out, c, (conv_parts){.n_chunks = chunks_of_images(c), .has_bias = c->has_bias},
+        build_conv(*out, c,
+                   (ot__conv_parts){.n_chunks = chunks_of_images(c), .has_bias = c->has_bias},
                    OT__DNNL_FORWARD, add_forward),
         out);
 }
@@ -558,28 +427,29 @@ ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool 
     *out = ot__alloc_zero(1, sizeof **out);
     OT_TRY(ot__made(*out));
     if (wants_dw || wants_db) {
-        st = build_conv(
-            *out, c,
-            (conv_parts){.n_chunks = chunks_of_sums(c), .wants_dw = wants_dw, .wants_db = wants_db},
-            OT__DNNL_BACKWARD_WEIGHTS, add_dw);
+        st = build_conv(*out, c,
+                        (ot__conv_parts){.n_chunks = chunks_of_sums(c),
+                                         .wants_dw = wants_dw,
+                                         .wants_db = wants_db},
+                        OT__DNNL_BACKWARD_WEIGHTS, add_dw);
         ot__dnnl_scratch_reuse(*out);
     }
     if (st == dnnl_success && wants_dx) // last: it may be in the place of x
-        st = build_conv(*out, c, (conv_parts){.n_chunks = chunks_of_images(c)},
+        st = build_conv(*out, c, (ot__conv_parts){.n_chunks = chunks_of_images(c)},
                         OT__DNNL_BACKWARD_DATA, add_dx);
     return finish_conv(st, out);
 }
 
 // ---- the layout of weights ----
 
-static const ot_layout *agreed_layout(const ot__dnnl_conv *c, const conv_parts *p)
+static const ot_layout *agreed_layout(const ot__dnnl_conv *c, const ot__conv_parts *p)
 {
-    const ot__dnnl_convolution gradient = convolution_of(p, OT__DNNL_BACKWARD_WEIGHTS, false);
+    const ot__dnnl_convolution gradient = ot__conv_problem(p, OT__DNNL_BACKWARD_WEIGHTS, false);
     const ot__md w = dnnl_primitive_desc_query_md(p->forward, dnnl_query_weights_md, 0);
     dnnl_primitive_desc_t pd = NULL;
     const ot_layout *layout = NULL;
 
-    if (describe_primitive(p, &gradient, p->plain_attr, &pd) != dnnl_success)
+    if (ot__conv_describe_primitive(p, &gradient, p->plain_attr, &pd) != dnnl_success)
         return NULL;
     if (dnnl_memory_desc_equal(w, dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0)))
         layout = ot__dnnl_weights_layout(w, c->w, c->groups);
@@ -591,7 +461,7 @@ const ot_layout *ot__dnnl_conv_weights_layout(const ot__dnnl_conv *c)
 {
     ot_shape x = *c->x, y = *c->y;
     ot__dnnl_conv typical = *c;
-    conv_parts p = {.attr = NULL};
+    ot__conv_parts p = {.attr = NULL};
     const ot_layout *layout = NULL;
 
     if (is_raised(c))
@@ -601,9 +471,9 @@ const ot_layout *ot__dnnl_conv_weights_layout(const ot__dnnl_conv *c)
     typical.y = &y;
     typical.w_layout = NULL;
     ot__forks_hold();
-    if (describe_conv(&typical, &(way){c->x_layout, c->y_layout}, &p) == dnnl_success)
+    if (ot__conv_describe(&typical, &(ot__conv_way){c->x_layout, c->y_layout}, &p) == dnnl_success)
         layout = agreed_layout(&typical, &p);
-    forget(&p);
+    ot__conv_forget(&p);
     ot__forks_release();
     return layout;
 }
