@@ -171,12 +171,18 @@ def gradients_of_onnxtrain(onnxtrain, options, model, inputs, labels, work):
 
 
 def of_module(name, value, values):
-    """The parameter of the module that a tensor is, and whether it is transposed: by its name, or by its values."""
+    """The parameter of the module that a tensor is, and whether it is transposed: by its name and values, or by
+    either."""
+    def fits(key, is_transposed, by_values):
+        other = values[key].T if is_transposed else values[key]
+        return np.array_equal(value, other) and np.ptp(other) > 0 if by_values else value.shape == other.shape
+
+    for by_values in (True, False):
+        for is_transposed in (False, True):
+            if name in values and fits(name, is_transposed, by_values):
+                return name, is_transposed
     for is_transposed in (False, True):
-        same = [key for key, other in values.items()
-                if np.array_equal(value, other.T if is_transposed else other) and np.ptp(other) > 0]
-        if name in values and (name in same or values[name].shape == (value.T if is_transposed else value).shape):
-            return name, is_transposed
+        same = [key for key in values if fits(key, is_transposed, True)]
         if len(same) == 1 and value.ndim > 0:
             return same[0], is_transposed
     return None, False

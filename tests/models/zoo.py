@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 N_CLASSES, N_WORDS, N_POSITIONS, N_NODES, N_EDGES, N_FEATURES = 10, 97, 16, 12, 40, 8
-LATENT = 6
+LATENT, N_QUERIES = 6, 5
 
 
 # ---- inputs and labels: of a number of rows, by a generator ----
@@ -104,6 +104,30 @@ def whisper():
     return Logits(transformers.WhisperForConditionalGeneration(config), "input_features", "decoder_input_ids")
 
 
+def gpt2_classifier():
+    """Its scores are those of the last word that is no padding, by the number of its row."""
+    config = transformers.GPT2Config(vocab_size=N_WORDS, n_positions=N_POSITIONS, n_embd=32, n_layer=1, n_head=2,
+                                     resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, num_labels=N_CLASSES,
+                                     pad_token_id=0)
+    return Logits(transformers.GPT2ForSequenceClassification(config))
+
+
+def xlnet():
+    config = transformers.XLNetConfig(vocab_size=N_WORDS, d_model=32, n_layer=2, n_head=2, d_inner=64, dropout=0.0)
+    return Logits(transformers.XLNetLMHeadModel(config))
+
+
+class ClipText(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = transformers.CLIPTextModelWithProjection(transformers.CLIPTextConfig(
+            **{**SIZES, "num_hidden_layers": 1}, projection_dim=N_CLASSES, eos_token_id=N_WORDS - 1, bos_token_id=0,
+            pad_token_id=1))
+
+    def forward(self, x):
+        return self.model(input_ids=x, attention_mask=torch.ones_like(x)).text_embeds
+
+
 def vit_transformers():
     config = transformers.ViTConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
                                     image_size=32, patch_size=8, num_labels=N_CLASSES, **NO_DROPOUT)
@@ -174,6 +198,38 @@ class Named(nn.Module):
 
 
 # ---- others ----
+
+
+class Translator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(N_WORDS, 32)
+        self.layers = nn.Transformer(32, 2, 1, 1, 64, dropout=0.0, batch_first=True)
+        self.scores = nn.Linear(32, N_CLASSES)
+
+    def forward(self, x, y):
+        mask = nn.Transformer.generate_square_subsequent_mask(N_POSITIONS)
+        return self.scores(self.layers(self.words(x), self.words(y), tgt_mask=mask)[:, -1])
+
+
+class Queries(nn.Module):
+    """Boxes of DETR: a decoder whose queries are the same for every row."""
+
+    def __init__(self):
+        super().__init__()
+        self.maps = nn.Sequential(nn.Conv2d(3, 16, 3, 4, 1), nn.ReLU(), nn.Conv2d(16, 16, 3, 2, 1))
+        self.layers = nn.Transformer(16, 2, 1, 1, 32, dropout=0.0, batch_first=True)
+        self.queries = nn.Parameter(torch.rand(N_QUERIES, 16))
+        self.rows, self.columns = nn.Parameter(torch.rand(4, 8)), nn.Parameter(torch.rand(4, 8))
+        self.scores = nn.Linear(16, N_CLASSES)
+
+    def forward(self, x):
+        maps = self.maps(x)
+        n, _, height, width = maps.shape
+        places = torch.cat([self.columns[:width].unsqueeze(0).repeat(height, 1, 1),
+                            self.rows[:height].unsqueeze(1).repeat(1, width, 1)], -1).flatten(0, 1)
+        queries = self.queries.unsqueeze(0).repeat(n, 1, 1)
+        return self.scores(self.layers(places + maps.flatten(2).permute(0, 2, 1), queries))
 
 
 class Recurrent(nn.Module):
@@ -282,6 +338,11 @@ MODELS = {
     "t5": Entry(t5, (WORDS, WORDS), integers(N_WORDS, N_POSITIONS), 0.01, -1),
     "whisper": Entry(whisper, (reals(8, 2 * N_POSITIONS), WORDS), integers(N_WORDS, N_POSITIONS), 0.1, -1,
                      frozen="*encoder.embed_positions.weight"),
+    "gpt2-classifier": Entry(gpt2_classifier, (WORDS,), classes(), 0.05),
+    "xlnet": Entry(xlnet, (WORDS,), integers(N_WORDS, N_POSITIONS), 0.1, -1),
+    "clip-text": Entry(ClipText, (WORDS,), classes(), 0.1),
+    "transformer": Entry(Translator, (WORDS, WORDS), classes(), 0.05),
+    "detr": Entry(Queries, (IMAGE,), classes(N_QUERIES), 0.05, -1),
     "vit-transformers": Entry(vit_transformers, (IMAGE,), classes(), 0.1),
     "lstm": Entry(lambda: Recurrent(nn.LSTM), (WORDS,), classes(), 0.1),
     "gru": Entry(lambda: Recurrent(nn.GRU, bidirectional=True), (WORDS,), classes(), 0.1),
