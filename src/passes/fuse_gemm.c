@@ -14,13 +14,19 @@ typedef struct pattern {
     ot_value *c, *z;
 } pattern;
 
+bool ot__has_batches_inside(const ot_node *product)
+{
+    return ot_attr_int(product, "transBatchA") != 0 || ot_attr_int(product, "transBatchB") != 0;
+}
+
 bool ot__fuse_is_product(const ot_node *node)
 {
     return (ot__node_is(node, "", "Gemm") || ot__node_is(node, "", "MatMul") ||
             ot__node_is(node, "com.microsoft", "FusedMatMul")) &&
-           node->inputs[A]->has_shape && node->inputs[A]->shape.ndim >= 2 &&
-           node->inputs[B]->has_shape && node->inputs[B]->shape.ndim >= 2 &&
-           node->outputs[0]->has_shape && ot__shape_is_static(&node->outputs[0]->shape);
+           !ot__has_batches_inside(node) && node->inputs[A]->has_shape &&
+           node->inputs[A]->shape.ndim >= 2 && node->inputs[B]->has_shape &&
+           node->inputs[B]->shape.ndim >= 2 && node->outputs[0]->has_shape &&
+           ot__shape_is_static(&node->outputs[0]->shape);
 }
 
 static bool same_shape(const ot_value *a, const ot_value *b)

@@ -32,7 +32,7 @@ static bool is_plain_product(ot_node *node, product *p)
     *p = (product){.node = node, .alpha = 1.0};
     if (ot__node_is(node, "", "MatMul"))
         return true;
-    if (!ot__node_is(node, OT__MS, "FusedMatMul"))
+    if (!ot__node_is(node, OT__MS, "FusedMatMul") || ot__has_batches_inside(node))
         return false;
     p->is_a_transposed = ot_attr_int(node, "transA") != 0;
     p->is_b_transposed = ot_attr_int(node, "transB") != 0;

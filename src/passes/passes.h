@@ -17,6 +17,9 @@ ot_status ot__pass_finished(const ot_model *model, const char *pass);
 
 bool ot__match_copy(const ot_node *node); // an Identity; NULL: no
 bool ot__match_cast(const ot_node *node); // a Cast; NULL: no
+// fuse_gemm.c: a FusedMatMul whose operands have their batches between rows and columns, as
+// optimisers of others write it: no pattern has one.
+bool ot__has_batches_inside(const ot_node *product);
 // The tensor that a Constant makes; NULL: another node, or a value that is none. `node` may be
 // NULL.
 ot_tensor *ot__match_constant(const ot_node *node);

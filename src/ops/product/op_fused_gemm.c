@@ -39,6 +39,8 @@ static void fused_gemm_infer(ot_infer *c)
     const ot_shape *a = ot_infer_shape(c, A), *b = ot_infer_shape(c, B);
     const ot_node *node = ot_infer_node(c);
     float attrs[OT_TILE_MAX_ATTRS];
+    const ot__product_operand operands[] = {ot__product_operand_of(node, 0, a),
+                                            ot__product_operand_of(node, 1, b)};
     const ot_tile *tile;
     ot_shape y;
 
@@ -46,8 +48,7 @@ static void fused_gemm_infer(ot_infer *c)
         ot_infer_fail(c, "A and B must have at least two axes, got %d and %d", a->ndim, b->ndim);
     if (!ot__product_activation(node, &tile, attrs))
         ot_infer_fail(c, "activation '%.40s' is not supported", ot_attr_string(node, "activation"));
-    if (ot__product_shape(c, a, b, ot_attr_int(node, "transA") != 0,
-                          ot_attr_int(node, "transB") != 0, &y) &&
+    if (ot__product_shape(c, &operands[0], &operands[1], &y) &&
         (!ot_infer_has(c, C) || addend_fits(c, &y, ot_infer_shape(c, C))) &&
         (!ot_infer_has(c, Z) || ot__shape_may_equal(&y, ot_infer_shape(c, Z)) ||
          ot__refuse(c, "Z must have the product's shape")))

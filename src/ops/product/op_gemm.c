@@ -20,8 +20,10 @@ static void gemm_infer(ot_infer *c)
 
     if (a->ndim != 2 || b->ndim != 2)
         ot_infer_fail(c, "A and B must be matrices, got %d and %d axes", a->ndim, b->ndim);
-    if (!ot__product_shape(c, a, b, is_transposed(node, "transA"), is_transposed(node, "transB"),
-                           &y))
+    const ot__product_operand operands[] = {ot__product_operand_of(node, 0, a),
+                                            ot__product_operand_of(node, 1, b)};
+
+    if (!ot__product_shape(c, &operands[0], &operands[1], &y))
         return;
     if (ot_infer_has(c, 2)) {
         if (!ot_infer_broadcast(c, &y, bias, &with_bias))

@@ -7,9 +7,11 @@
 
 static void matmul_infer(ot_infer *c)
 {
+    const ot__product_operand a = {.shape = ot_infer_shape(c, 0)},
+                              b = {.shape = ot_infer_shape(c, 1)};
     ot_shape y;
 
-    if (ot__product_shape(c, ot_infer_shape(c, 0), ot_infer_shape(c, 1), false, false, &y))
+    if (ot__product_shape(c, &a, &b, &y))
         ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
 }
 

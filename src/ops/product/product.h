@@ -22,12 +22,21 @@ typedef struct ot__product {
     ot__dnnl_primitives *program, *adding; // oneDNN only; the second adds to what is in y
 } ot__product;
 
+// How an operand lies: with its last two axes exchanged, its rows (or then columns) along axis 0
+// with the batches between.
+typedef struct ot__product_operand {
+    const ot_shape *shape;
+    bool is_transposed, is_across;
+} ot__product_operand;
+// Operand i, 0 or 1, of a shape, as far as the node has attributes for it.
+ot__product_operand ot__product_operand_of(const ot_node *node, int i, const ot_shape *shape);
+
 // Shape of op(a) * op(b) as numpy's matmul; false and a failure when they do not fit.
-bool ot__product_shape(ot_infer *c, const ot_shape *a, const ot_shape *b, bool a_transposed,
-                       bool b_transposed, ot_shape *y);
+bool ot__product_shape(ot_infer *c, const ot__product_operand *a, const ot__product_operand *b,
+                       ot_shape *y);
 // The same for concrete shapes known to fit.
-void ot__product_plan(ot__product *p, const ot_shape *a, const ot_shape *b, bool a_transposed,
-                      bool b_transposed, double alpha);
+void ot__product_plan(ot__product *p, const ot__product_operand *a, const ot__product_operand *b,
+                      double alpha);
 // Where the operands of one batch begin, in elements.
 void ot__product_batch_at(const ot__product *p, int64_t batch, int64_t *a, int64_t *b);
 // The function that FusedGemm's attribute `activation` names; NULL: none. False when it is not

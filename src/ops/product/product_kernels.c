@@ -22,11 +22,11 @@ static void product_read(const ot_prep *p, ot__product *product)
     const ot_arg *c = product_input(p, C);
     const ot_shape *y = &ot_prep_out(p, 0)->shape;
     const bool is_plain = node->op->attrs == NULL; // MatMul
+    const ot__product_operand a = ot__product_operand_of(node, A, &ot_prep_in(p, A)->shape),
+                              b = ot__product_operand_of(node, B, &ot_prep_in(p, B)->shape);
     int64_t strides[OT_MAX_NDIM];
 
-    ot__product_plan(product, &ot_prep_in(p, A)->shape, &ot_prep_in(p, B)->shape,
-                     ot_attr_int(node, "transA") != 0, ot_attr_int(node, "transB") != 0,
-                     is_plain ? 1.0 : (double)ot_attr_float(node, "alpha"));
+    ot__product_plan(product, &a, &b, is_plain ? 1.0 : (double)ot_attr_float(node, "alpha"));
     (void)ot__product_activation(node, &product->tile, product->attrs); // inference has checked it
     if (c == NULL)
         return;

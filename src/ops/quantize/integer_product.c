@@ -105,10 +105,11 @@ static bool check_quantized_points(ot_infer *c, int i, int of, bool is_left)
 static void integer_product_infer(ot_infer *c)
 {
     const integer_ports *p = ports_of(ot_infer_node(c));
+    const ot__product_operand a = {.shape = ot_infer_shape(c, p->a)},
+                              b = {.shape = ot_infer_shape(c, p->b)};
     ot_shape y;
 
-    if (!ot__product_shape(c, ot_infer_shape(c, p->a), ot_infer_shape(c, p->b), false, false, &y) ||
-        !check_quantized_points(c, p->a_zero, p->a, true) ||
+    if (!ot__product_shape(c, &a, &b, &y) || !check_quantized_points(c, p->a_zero, p->a, true) ||
         !check_quantized_points(c, p->b_zero, p->b, false) ||
         !check_quantized_points(c, p->a_scale, p->a, true) ||
         !check_quantized_points(c, p->b_scale, p->b, false) ||
@@ -149,8 +150,8 @@ static ot_status integer_product_prepare(ot_prep *p)
     OT_TRY(check_prepared(p, ports->a_scale, ports->a, true));
     OT_TRY(check_prepared(p, ports->b_scale, ports->b, false));
     s->ports = ports;
-    ot__product_plan(&s->product, &ot_prep_in(p, ports->a)->shape, &ot_prep_in(p, ports->b)->shape,
-                     false, false, 1);
+    ot__product_plan(&s->product, &(ot__product_operand){.shape = &ot_prep_in(p, ports->a)->shape},
+                     &(ot__product_operand){.shape = &ot_prep_in(p, ports->b)->shape}, 1);
     (void)ot__scratch_place(&end, s->product.gemm.k * s->product.gemm.n, sizeof(int16_t));
     if (ports->y_scale >= 0) {
         s->sums_at =
