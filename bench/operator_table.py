@@ -370,7 +370,7 @@ NOT_COMPARED = {
     "Imputer": ANOTHER + "Where", "ArrayFeatureExtractor": ANOTHER + "Gather", "FeatureVectorizer": ANOTHER + "Concat",
     "LinearRegressor": ANOTHER + "Gemm", "LinearClassifier": ANOTHER + "Gemm",
     "Hardmax": NONE, "ReverseSequence": NONE, "CenterCropPad": NONE, "TensorScatter": NONE,
-    "DeformColumns": NONE, "DeformConv": NONE, "MaxRoiPool": NONE, "RoiAlign": NONE,
-    "Hardmax": NONE, "LinearAttention": NONE, "ReverseSequence": NONE, "CenterCropPad": NONE, "TensorScatter": NONE,
+    "DeformColumns": NONE, "DeformConv": NONE, "MaxRoiPool": NONE, "RoiAlign": NONE, "LinearAttention": NONE,
+    "BranchInput": NONE, "BranchOutput": NONE,
     "BatchScale": NONE, "ScaledSum": NONE, "FlattenAndUnpad": NONE, "PadAndUnflatten": NONE,
 }

@@ -54,12 +54,28 @@ void ot__node_remove(ot_node *node)
             ot__graph_forget_value(graph, node->outputs[i]);
 }
 
+ot_status ot__node_move(ot_node *node, ot_graph *to)
+{
+    ot_graph *from = node->graph;
+
+    for (int i = 0; i < node->n_outputs; i++)
+        if (node->outputs[i]) {
+            ot__graph_forget_value(from, node->outputs[i]);
+            OT_TRY(ot__made(ot__graph_adopt_value(to, node->outputs[i])));
+        }
+    for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);)
+        s.graph->parent = to;
+    node->graph = to;
+    return ot__made(ot__arena_push(to->model->arena, &to->nodes, &to->nodes_capacity, &to->n_nodes,
+                                   &node, sizeof node));
+}
+
 void ot__graph_drop_detached(ot_graph *graph)
 {
     int n_nodes = 0;
 
     for (int n = 0; n < graph->n_nodes; n++)
-        if (graph->nodes[n]->graph)
+        if (graph->nodes[n]->graph == graph)
             graph->nodes[n_nodes++] = graph->nodes[n];
     graph->n_nodes = n_nodes;
 }

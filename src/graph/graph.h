@@ -397,6 +397,8 @@ void ot__graph_clear_outputs(ot_graph *graph);
 // lose their producer, and it belongs to no graph, but stays in the list until those are dropped.
 void ot__node_detach(ot_node *node);
 void ot__node_remove(ot_node *node); // detached, and the names of its outputs are free again
+// Into a graph inside that of the node, with what it makes; its former graph still lists it.
+ot_status ot__node_move(ot_node *node, ot_graph *to);
 void ot__graph_drop_detached(ot_graph *graph);
 // Give `value` the name `base`, or base_1, base_2, ... when that is taken. False when out of
 // memory.

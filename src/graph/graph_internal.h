@@ -47,6 +47,8 @@ void ot__model_release_constants(ot_model *model,
                                  bool (*is_used)(void *context, const ot_tensor *tensor),
                                  void *context);
 
+bool ot__graph_adopt_value(ot_graph *graph, ot_value *value); // node.c: under its name
+
 bool ot__domain_same(const char *a, const char *b); // "ai.onnx" is ""
 
 // copy.c: copies of nodes and graphs, to another model or within one

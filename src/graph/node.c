@@ -45,21 +45,23 @@ static bool set_nested(ot_graph *root, const char *name, uintptr_t count)
     return ot__map_put(&root->nested, name, (void *)count);
 }
 
+bool ot__graph_adopt_value(ot_graph *graph, ot_value *value)
+{
+    ot_graph *root = root_graph(graph);
+
+    return ot__map_put(&graph->values, value->name, value) &&
+           (root == graph || set_nested(root, value->name, count_nested(root, value->name) + 1));
+}
+
 // `name` is kept.
 static ot_value *node_add_value(ot_graph *graph, const char *name)
 {
     ot_value *value = name ? ot__arena_alloc(graph->model->arena, sizeof *value) : NULL;
 
-    if (!value || !ot__map_put(&graph->values, name, value))
+    if (!value)
         return NULL;
     value->name = name;
-    if (graph->parent) {
-        ot_graph *root = root_graph(graph);
-
-        if (!set_nested(root, name, count_nested(root, name) + 1))
-            return NULL;
-    }
-    return value;
+    return ot__graph_adopt_value(graph, value) ? value : NULL;
 }
 
 void ot__graph_forget_value(ot_graph *graph, const ot_value *value)

@@ -8,7 +8,7 @@
 
 #define DOMAIN "ai.onnxtrain"
 
-enum { CONDITION, THEN, ELSE }; // inputs of BranchOutput
+enum { CONDITION, THEN = OT_BRANCH_THEN, ELSE = OT_BRANCH_ELSE }; // inputs of BranchOutput
 
 static bool is_branch_output(const ot_node *node)
 {
@@ -94,21 +94,12 @@ ot_status ot__branch_both(ot_graph *graph, ot_node *node, bool *has_changed)
 
 // ---- entering branches ----
 
-typedef struct entering {
-    ot_graph *graph;
-    ot__uses uses;
-    bool *is_inside; // per node, as far as there are numbers
-    ot_value *condition;
-    int port;
-    ot__map entered; // name of a value -> what it is inside
-} entering;
-
-static bool is_exit(const entering *e, const ot_node *node)
+bool ot__branch_ends(const ot__branch *b, const ot_node *node)
 {
-    return is_branch_output(node) && node->inputs[CONDITION] == e->condition;
+    return is_branch_output(node) && node->inputs[CONDITION] == b->condition;
 }
 
-static bool leads_only_there(const entering *e, const ot_node *node)
+static bool leads_only_there(const ot__branch *b, const ot_node *node)
 {
     bool is_read = false;
 
@@ -119,12 +110,13 @@ static bool leads_only_there(const entering *e, const ot_node *node)
             continue;
         if (y->is_output)
             return false;
-        for (int u = ot__uses_first(&e->uses, y); u < ot__uses_end(&e->uses, y); u++) {
-            const ot__use *use = &e->uses.use[u];
+        for (int u = ot__uses_first(&b->uses, y); u < ot__uses_end(&b->uses, y); u++) {
+            const ot__use *use = &b->uses.use[u];
 
             is_read = true;
-            if (is_exit(e, use->node) ? use->i_input != e->port
-                                      : !e->is_inside[ot__node_number(&e->uses.numbers, use->node)])
+            if (ot__branch_ends(b, use->node)
+                    ? use->i_input != b->port
+                    : !b->is_inside[ot__node_number(&b->uses.numbers, use->node)])
                 return false;
         }
     }
@@ -132,31 +124,47 @@ static bool leads_only_there(const entering *e, const ot_node *node)
 }
 
 // What already stands where values enter other branches are those around this one.
-static void find_inside_branch(entering *e)
+ot_status ot__branch_find(ot__branch *b)
 {
-    for (int n = e->graph->n_nodes - 1; n >= 0; n--)
-        e->is_inside[n] =
-            !is_branch_input(e->graph->nodes[n]) && leads_only_there(e, e->graph->nodes[n]);
+    OT_TRY(ot__uses_build(b->graph, &b->uses));
+    b->is_inside = ot__alloc_zero((size_t)b->graph->n_nodes + 1, sizeof *b->is_inside);
+    OT_TRY(ot__made(b->is_inside != NULL));
+    for (int n = b->graph->n_nodes - 1; n >= 0; n--)
+        b->is_inside[n] =
+            !is_branch_input(b->graph->nodes[n]) && leads_only_there(b, b->graph->nodes[n]);
+    return OT_OK;
 }
+
+void ot__branch_deinit(ot__branch *b)
+{
+    ot__uses_deinit(&b->uses);
+    ot__free(b->is_inside);
+}
+
+typedef struct entering {
+    ot__branch branch;
+    ot__map entered; // name of a value -> what it is inside
+} entering;
 
 static bool comes_from_outside(const entering *e, const ot_value *x)
 {
     return x != NULL && x->kind == OT_VALUE_TENSOR && ot__dtype_is_float(x->dtype) &&
            (x->constant == NULL || x->is_input) &&
-           (x->producer == NULL || !e->is_inside[ot__node_number(&e->uses.numbers, x->producer)]);
+           (x->producer == NULL ||
+            !e->branch.is_inside[ot__node_number(&e->branch.uses.numbers, x->producer)]);
 }
 
 static ot_status enter_value(entering *e, ot_value **x)
 {
-    ot__builder b = {.graph = e->graph};
-    ot_value *ends[] = {e->condition, *x}, *inside = ot__map_get(&e->entered, (*x)->name);
+    ot__builder b = {.graph = e->branch.graph};
+    ot_value *ends[] = {e->branch.condition, *x}, *inside = ot__map_get(&e->entered, (*x)->name);
     ot_node *node;
 
     if (inside == NULL) {
         inside = ot__build_value(&b, ot__build_name(&b, "%s_branch", (*x)->name));
         node = ot__op_build(&b, DOMAIN, "BranchInput", ot__build_name(&b, "%s_branch", (*x)->name),
                             ends, 2, &inside, 1);
-        ot__build_int(&b, node, "branch", e->port == THEN);
+        ot__build_int(&b, node, "branch", e->branch.port == THEN);
         ot__op_settle(&b, node);
         OT_TRY(b.status);
         OT_TRY(ot__made(ot__map_put(&e->entered, (*x)->name, inside)));
@@ -167,17 +175,16 @@ static ot_status enter_value(entering *e, ot_value **x)
 
 static ot_status enter_all(entering *e)
 {
-    const int n_nodes = e->graph->n_nodes;
+    const int n_nodes = e->branch.graph->n_nodes;
 
-    find_inside_branch(e);
     for (int n = 0; n < n_nodes; n++) {
-        ot_node *node = e->graph->nodes[n];
-        const bool is_last = is_exit(e, node);
+        ot_node *node = e->branch.graph->nodes[n];
+        const bool is_last = ot__branch_ends(&e->branch, node);
 
-        if (!is_last && !e->is_inside[n])
+        if (!is_last && !e->branch.is_inside[n])
             continue;
         for (int i = 0; i < node->n_inputs; i++)
-            if ((!is_last || i == e->port) && comes_from_outside(e, node->inputs[i]))
+            if ((!is_last || i == e->branch.port) && comes_from_outside(e, node->inputs[i]))
                 OT_TRY(enter_value(e, &node->inputs[i]));
     }
     return OT_OK;
@@ -185,25 +192,21 @@ static ot_status enter_all(entering *e)
 
 static ot_status enter_one_branch(ot_graph *graph, ot_value *condition, int port)
 {
-    entering e = {.graph = graph, .condition = condition, .port = port};
-    ot_status st = ot__uses_build(graph, &e.uses);
+    entering e = {.branch = {.graph = graph, .condition = condition, .port = port}};
+    ot_status st = ot__branch_find(&e.branch);
 
-    if (st == OT_OK) {
-        e.is_inside = ot__alloc_zero((size_t)graph->n_nodes + 1, sizeof *e.is_inside);
-        st = ot__made(e.is_inside != NULL);
-    }
     OT_THEN(st, enter_all(&e));
-    ot__uses_deinit(&e.uses);
+    ot__branch_deinit(&e.branch);
     ot__map_deinit(&e.entered);
-    ot__free(e.is_inside);
     return st == OT_OK ? ot__graph_sort(graph) : st;
 }
 
-// Each once, the condition of a branch before those of branches inside it.
-static int list_conditions(const ot_graph *graph, ot_value **conditions)
+ot_status ot__branch_conditions(const ot_graph *graph, ot_value ***out, int *n_conditions)
 {
+    ot_value **conditions = ot__alloc_zero((size_t)graph->n_nodes + 1, sizeof(ot_value *));
     int n_found = 0;
 
+    OT_TRY(ot__made(conditions != NULL));
     for (int n = graph->n_nodes - 1; n >= 0; n--) {
         bool is_new = is_branch_output(graph->nodes[n]);
 
@@ -212,7 +215,9 @@ static int list_conditions(const ot_graph *graph, ot_value **conditions)
         if (is_new)
             conditions[n_found++] = graph->nodes[n]->inputs[CONDITION];
     }
-    return n_found;
+    *out = conditions;
+    *n_conditions = n_found;
+    return OT_OK;
 }
 
 ot_status ot__branches_enter(ot_model *model)
@@ -224,9 +229,7 @@ ot_status ot__branches_enter(ot_model *model)
 
     if (!ot__has_branches(graph))
         return OT_OK;
-    conditions = ot__alloc_zero((size_t)graph->n_nodes + 1, sizeof(ot_value *));
-    OT_TRY(ot__made(conditions != NULL));
-    n = list_conditions(graph, conditions);
+    OT_TRY(ot__branch_conditions(graph, &conditions, &n));
     for (int i = 0; i < n && st == OT_OK; i++) {
         st = enter_one_branch(graph, conditions[i], THEN);
         OT_THEN(st, enter_one_branch(graph, conditions[i], ELSE));

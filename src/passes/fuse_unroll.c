@@ -273,7 +273,10 @@ int64_t ot__turns_made(const ot_node *loop)
 {
     const ot_attr *attr = ot__node_attr(loop, MADE);
 
-    return attr != NULL ? attr->i : 0;
+    // A file may have the attribute too.
+    return attr != NULL && attr->kind == OT_ATTR_INT && attr->i >= 0 && attr->i <= MAX_TURNS
+               ? attr->i
+               : 0;
 }
 
 static bool read_turning(const ot_node *loop, turning *t)
@@ -284,7 +287,7 @@ static bool read_turning(const ot_node *loop, turning *t)
     t->n_carried = t->body->n_inputs - 2;
     t->n_places = t->body->n_outputs - 1 - t->n_carried;
     if (t->n_places < 0 || loop->n_outputs > t->n_carried + t->n_places ||
-        loop->n_inputs != 2 + t->n_carried + t->n_places * (int)ot__turns_made(loop))
+        loop->n_inputs != 2 + t->n_carried + t->n_places * ot__turns_made(loop))
         return false;
     for (int i = 2; i < loop->n_inputs; i++)
         if (loop->inputs[i] == NULL)

@@ -121,6 +121,9 @@ bool ot__pass_has_training_form(const ot_model *model); // whether there is any 
 // pass_expand.c: nodes become what also ONNX Runtime runs (ot_op_def.eval): recurrent layers that
 // have the batch first layers by steps between Transposes.
 ot_status ot__pass_eval(ot_model *model);
+// branch_close.c: for runtimes of others, what belongs to one branch alone goes into a graph of an
+// If again. The graph is sorted.
+ot_status ot__branches_close(ot_model *model);
 // pass_draw.c: nodes that draw numbers of nothing but a constant shape become initializers, of this
 // seed where they have none of their own; outputs of the graph stay. The model need not have been
 // checked.

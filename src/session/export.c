@@ -159,6 +159,7 @@ static ot_status cut_export(const source *from, ot_model *model, const char *con
     OT_THEN(st, export_set_outputs(from->program, model, names, n_names));
     OT_THEN(st, ot__graph_prune(model->graph, NULL));
     OT_THEN(st, replace_inputs(from, model, how));
+    OT_THEN(st, ot__branches_close(model));
     OT_THEN(st, ot__graph_verify(model->graph));
     ot__free(found);
     return st == OT_OK ? ot__model_drop_metadata(model, OT_METADATA_OUTPUTS) : st;

@@ -229,18 +229,19 @@ static void the_branch_that_is_taken_stays_alone(void **state)
     }
 }
 
+static const char inside_text[] =
+    MODEL("float[2, 3] x, bool c", "",
+          "y = If (c) <then_branch = yes () => (float[a, b] t) { m = ReduceMax<keepdims = 0>(x)"
+          " d = Cast<to = 9>(m) t = If (d)"
+          " <then_branch = a () => (float[a, b] v) { v = Abs(x) },"
+          " else_branch = b () => (float[a, b] w) { w = Add(x, x) }> },"
+          " else_branch = no () => (float[a, b] e) { e = Neg(x) }>");
+
 // The condition of the inner one is computed where the outer one is taken.
 static void branches_inside_branches_are_asked_one_after_the_other(void **state)
 {
-    static const char text[] =
-        MODEL("float[2, 3] x, bool c", "",
-              "y = If (c) <then_branch = yes () => (float[a, b] t) { m = ReduceMax<keepdims = 0>(x)"
-              " d = Cast<to = 9>(m) t = If (d)"
-              " <then_branch = a () => (float[a, b] v) { v = Abs(x) },"
-              " else_branch = b () => (float[a, b] w) { w = Add(x, x) }> },"
-              " else_branch = no () => (float[a, b] e) { e = Neg(x) }>");
     const char *question;
-    ot_model *model = specialized(text, true, &question);
+    ot_model *model = specialized(inside_text, true, &question);
 
     (void)state;
     assert_non_null(question);
@@ -248,10 +249,57 @@ static void branches_inside_branches_are_asked_one_after_the_other(void **state)
     assert_int_equal(count_nodes(model, "ReduceMax"), 1); // the question
     assert_int_equal(count_nodes(model, "Neg") + count_nodes(model, "Abs"), 0);
     ot_model_destroy(model);
-    model = specialized(text, false, &question);
+    model = specialized(inside_text, false, &question);
     assert_null(question); // of a branch that is not taken nothing is asked
     assert_int_equal(count_nodes(model, "Neg"), 1);
     assert_int_equal(count_nodes(model, "ReduceMax"), 0);
+    ot_model_destroy(model);
+}
+
+static const ot_graph *body_of(const ot_node *node, const char *name)
+{
+    const ot_attr *attr = ot__node_attr(node, name);
+
+    assert_non_null(attr);
+    return attr->g;
+}
+
+static void for_others_both_branches_become_an_if_again(void **state)
+{
+    ot_model *model = read_prepared(inside_text);
+    const ot_graph *then;
+    const ot_node *inner = NULL;
+
+    (void)state;
+    assert_ok(ot__branches_close(model));
+    assert_int_equal(model->graph->n_nodes, 1);
+    assert_string_equal(model->graph->nodes[0]->op_type, "If");
+    assert_int_equal(ot__model_opset(model, "ai.onnxtrain"), 0);
+    then = body_of(model->graph->nodes[0], "then_branch");
+    assert_int_equal(then->n_nodes, 3);
+    for (int n = 0; n < then->n_nodes; n++)
+        if (strcmp(then->nodes[n]->op_type, "If") == 0)
+            inner = then->nodes[n];
+    assert_non_null(inner);
+    assert_ptr_equal(then->outputs[0]->producer, inner);
+    assert_string_equal(body_of(inner, "then_branch")->nodes[0]->op_type, "Abs");
+    assert_string_equal(body_of(inner, "else_branch")->nodes[0]->op_type, "Add");
+    assert_string_equal(body_of(model->graph->nodes[0], "else_branch")->nodes[0]->op_type, "Neg");
+    assert_ok(ot__pass_prepare(model)); // it is a model as any other
+    assert_int_equal(count_nodes(model, "BranchOutput"), 2);
+    ot_model_destroy(model);
+    // What both branches hand on comes from outside.
+    model =
+        read_prepared(MODEL("float[2, 3] x, bool c", "float two = {2}",
+                            "h = Mul(x, two) a, y = If (c) <then_branch = yes () => (float[a, b] s,"
+                            " float[a, b] t) { s = Identity(h) t = Abs(h) },"
+                            " else_branch = no () => (float[a, b] d, float[a, b] e)"
+                            " { d = Neg(h) e = Identity(d) }>"));
+    assert_ok(ot__branches_close(model));
+    assert_int_equal(count_nodes(model, "If"), 1);
+    assert_int_equal(count_nodes(model, "Mul"), 1);
+    assert_int_equal(body_of(find_node(model, "If"), "then_branch")->n_outputs,
+                     find_node(model, "If")->n_outputs);
     ot_model_destroy(model);
 }
 
@@ -290,6 +338,7 @@ int main(void)
         cmocka_unit_test(an_if_that_data_decide_becomes_both_branches),
         cmocka_unit_test(the_branch_that_is_taken_stays_alone),
         cmocka_unit_test(branches_inside_branches_are_asked_one_after_the_other),
+        cmocka_unit_test(for_others_both_branches_become_an_if_again),
         cmocka_unit_test(out_of_memory),
     };
 
