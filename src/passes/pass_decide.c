@@ -121,17 +121,12 @@ static ot_status refuse_open(const deciding *d)
                      d->open->has_shape ? OT_DIMS_TEXT(d->model, &d->open->shape) : "?");
 }
 
-static ot_status fold_on(ot_model *model)
-{
-    return ot__has_branches(model->graph) ? ot__pass_fold_branches(model) : ot__pass_fold(model, 0);
-}
-
 static ot_status ask_open(deciding *d)
 {
     if (ot__is_control(d->node)) {
         OT_TRY(ot__take_turns(d->model, d->node, &d->n_left, &d->is_again));
         if (d->is_again)
-            return fold_on(d->model);
+            return ot__pass_fold_branches(d->model);
     }
     OT_TRY(list_deciders(d));
     return d->n_deciders > 0 ? OT_OK : refuse_open(d);
@@ -205,7 +200,7 @@ static ot_status take_branches(deciding *d)
     while (has_changed) {
         OT_TRY(ot__branches_take(d->model, &has_changed));
         if (has_changed)
-            OT_TRY(fold_on(d->model));
+            OT_TRY(ot__pass_fold_branches(d->model));
     }
     return OT_OK;
 }
@@ -357,7 +352,7 @@ static ot_status run_rounds(deciding *d, const char **question)
         }
         for (int i = 0; i < d->n_deciders; i++)
             OT_TRY(take_answer(d, d->deciders[i]));
-        OT_TRY(fold_on(d->model));
+        OT_TRY(ot__pass_fold_branches(d->model));
     }
     return ot__error(OT_ERR_UNSUPPORTED,
                      "%s: what it makes or does is not known after %d questions to the data of a "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constant nodes, nodes of constant inputs and nodes whose elements inference knows become
 // constants.
-#include "passes/passes.h"
+#include "passes/branch.h"
 
 static const size_t default_max_bytes = (size_t)64 << 20;
 
@@ -195,7 +195,7 @@ ot_status ot__pass_fold(ot_model *model, size_t max_bytes)
 
 ot_status ot__pass_fold_branches(ot_model *model)
 {
-    return fold_all(model, 0, true);
+    return fold_all(model, 0, ot__has_branches(model->graph));
 }
 
 // ---- one value ----

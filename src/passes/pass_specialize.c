@@ -109,8 +109,7 @@ ot_status ot__pass_specialize_by(ot_model *model, const ot_shape *input_shapes, 
     OT_TRY(st);
     OT_TRY(ot__pass_prune(model)); // eval models have more than is run
     forget_symbols(model->graph);
-    OT_TRY(ot__has_branches(model->graph) ? ot__pass_fold_branches(model)
-                                          : ot__pass_fold(model, 0)); // infers on its way
+    OT_TRY(ot__pass_fold_branches(model)); // infers on its way
     OT_TRY(decide_all(model, answers, question));
     if (*question != NULL)
         return OT_OK;
