@@ -26,6 +26,26 @@ static ot_status mend_holds(const ot__opener *o, const ot_node *node, const ot_v
                      OT_LABEL(node), value->name, o->batch);
 }
 
+static ot_status give_rows(ot__opener *o, ot_node *node, int i_input, int axis, int64_t block)
+{
+    ot_value *rows;
+
+    OT_TRY(ot__open_rows(o, node, node->inputs[i_input], axis, block, &rows));
+    return rows ? replace_input(o, node, i_input, rows)
+                : mend_holds(o, node, node->inputs[i_input]);
+}
+
+// One row is broadcast to any batch, if it has one entry.
+static ot_status give_row(ot__opener *o, ot_node *node, int i_input, int axis, int64_t block)
+{
+    ot_value *row;
+
+    if (block != 1)
+        return give_rows(o, node, i_input, axis, block);
+    OT_TRY(ot__open_one_row(o, node->inputs[i_input], axis, 1, &row));
+    return row ? replace_input(o, node, i_input, row) : give_rows(o, node, i_input, axis, 1);
+}
+
 // ---- shapes ----
 
 // The entries that Reshape gets: those that stay, 0 or -1 where the batch is.
@@ -123,7 +143,7 @@ static ot_status mend_source(ot__opener *o, ot_node *node)
     return OT_OK;
 }
 
-// Rows that are not of the batch, such as zeros, expanded to as many.
+// Rows that are not of the batch, such as zeros or their own numbers, expanded to as many.
 static ot_status mend_expanded_rows(ot__opener *o, ot_node *node)
 {
     const ot_shape *was = ot__open_was(o, node->inputs[0]);
@@ -132,13 +152,11 @@ static ot_status mend_expanded_rows(ot__opener *o, ot_node *node)
 
     for (int k = 0; known && was && k < was->ndim; k++) {
         const int entry = k + n - was->ndim;
-        ot_value *row;
 
         if (entry < 0 || was->dim[k] != o->batch || o->batch == 1 ||
             !ot__dim_is_symbol(known[entry]))
             continue;
-        OT_TRY(ot__open_one_row(o, node->inputs[0], k, 1, &row));
-        return row ? replace_input(o, node, 0, row) : mend_holds(o, node, node->inputs[0]);
+        return give_row(o, node, 0, k, 1);
     }
     return mend_source(o, node);
 }
@@ -280,26 +298,6 @@ static bool meets_batch(const ot__opener *o, const ot_value *value, const arriva
     *axis = was ? was->ndim - at->from_right : -1;
     return *axis >= 0 && ot__open_place(o, value)->axis == -1 &&
            was->dim[*axis] == o->batch * at->block;
-}
-
-static ot_status give_rows(ot__opener *o, ot_node *node, int i_input, int axis, int64_t block)
-{
-    ot_value *rows;
-
-    OT_TRY(ot__open_rows(o, node, node->inputs[i_input], axis, block, &rows));
-    return rows ? replace_input(o, node, i_input, rows)
-                : mend_holds(o, node, node->inputs[i_input]);
-}
-
-// One row is broadcast to any batch, if it has one entry.
-static ot_status give_row(ot__opener *o, ot_node *node, int i_input, int axis, int64_t block)
-{
-    ot_value *row;
-
-    if (block != 1)
-        return give_rows(o, node, i_input, axis, block);
-    OT_TRY(ot__open_one_row(o, node->inputs[i_input], axis, 1, &row));
-    return row ? replace_input(o, node, i_input, row) : give_rows(o, node, i_input, axis, 1);
 }
 
 static ot_status mend_broadcast(ot__opener *o, ot_node *node)

@@ -377,6 +377,15 @@ static void numbers_of_rows_follow_the_batch(void **state)
     assert_open(&o, 1);
     assert_string_equal(shape_of(&o, "y"), "[batch]");
     ot_model_destroy(o.model);
+    // As opset 23 has it: both are expanded to the size of what they are together.
+    o = open_text(HEAD "(float[3, 4] x, int64[3] at) => (float[3] y)"
+                       "<int64[3] rows = {0, 1, 2}, int64[1] last = {-1}> {"
+                       " m = Max(rows, at) s = Shape(m) e = Expand(rows, s) f = Expand(at, s)"
+                       " e1 = Unsqueeze(e, last) f1 = Unsqueeze(f, last)"
+                       " j = Concat<axis = -1>(e1, f1) y = GatherND(x, j) }");
+    assert_open(&o, 2);
+    assert_string_equal(shape_of(&o, "y"), "[batch]");
+    ot_model_destroy(o.model);
     assert_obstacle(HEAD "(float[3, 4] x, int64[3] at) => (float[3] y)"
                          "<int64[3] rows = {0, 4, 7}, int64[1] flat = {-1}> {"
                          " f = Reshape(x, flat) i = Add(at, rows) y = Gather(f, i) }",
