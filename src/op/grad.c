@@ -111,6 +111,23 @@ bool ot_grad_wants(const ot_grad *g, int input)
            g->node->inputs[input] != NULL && g->host->wants(g->host->context, g->node, input);
 }
 
+bool ot__grad_knows_axes(ot_grad *g, const ot_value *x)
+{
+    if (ot_value_has_shape(x))
+        return true;
+    ot_grad_fail(g,
+                 "the gradient needs to know how many axes '%s' has: state its shape in the model "
+                 "(value_info), or those of the inputs",
+                 x == NULL ? "" : x->name);
+    g->wants_axes = true;
+    return false;
+}
+
+bool ot__grad_has_rank(ot_grad *g)
+{
+    return ot__grad_knows_axes(g, ot_grad_x(g, 0));
+}
+
 // A rule whose result cannot be the gradient is a mistake in the rule, best caught here.
 static bool is_gradient_of(const ot_value *dx, const ot_value *x)
 {
@@ -135,6 +152,7 @@ void ot_grad_set_dx(ot_grad *g, int input, ot_value *dx)
     if (g->build.status != OT_OK || dx == NULL || x == NULL)
         return;
     if (is_gradient_of(dx, x)) {
+        g->n_given++;
         ot__build_note(&g->build, g->host->set_dx(g->host->context, g->node, input, dx));
         return;
     }
@@ -171,6 +189,20 @@ const ot_tensor *ot_value_constant(const ot_value *value)
 
 // ---- contexts ----
 
+// What the rule cannot write yet, or its refusal.
+static ot_status defer_or_refuse(const ot_grad *refused)
+{
+    ot_grad late = {.build = {.graph = refused->build.graph},
+                    .prefix = refused->prefix,
+                    .n_emitted = refused->n_emitted,
+                    .node = refused->node,
+                    .host = refused->host};
+    bool is_deferred;
+
+    OT_TRY(ot__grad_defer(&late, &is_deferred));
+    return is_deferred ? OT_OK : refused->build.status;
+}
+
 ot_status ot__op_grad(ot_node *node, const ot__grad_host *host)
 {
     ot_grad g = {.build = {.graph = node->graph}, .node = node, .host = host};
@@ -185,7 +217,9 @@ ot_status ot__op_grad(ot_node *node, const ot__grad_host *host)
         g.prefix = ot__arena_printf(node->graph->model->arena, "%s_Grad", prefix);
     if (ot__build_made(&g.build, g.prefix != NULL))
         node->op->grad(&g);
-    return g.build.status;
+    return g.build.status == OT_ERR_UNSUPPORTED && g.wants_axes && g.n_given == 0
+               ? defer_or_refuse(&g)
+               : g.build.status;
 }
 
 ot_grad *ot__emitter_create(ot_graph *graph, const char *prefix)

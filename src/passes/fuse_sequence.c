@@ -345,13 +345,13 @@ static ot_status add_axis_node(ot_graph *graph, const char *op_type, ot_value *x
 
 static ot_status value_of_item(sequences *s, item *i, ot_value **out)
 {
-    const splitting *split = &s->splittings[i->splitting];
+    if (!i->value) {
+        const splitting *split = &s->splittings[i->splitting];
 
-    if (!i->value && split->drops_axis)
-        OT_TRY(add_axis_node(s->graph, "Squeeze", split->node->outputs[i->part], split->axis,
-                             &i->value));
-    else if (!i->value)
         i->value = split->node->outputs[i->part];
+        if (split->drops_axis)
+            OT_TRY(add_axis_node(s->graph, "Squeeze", i->value, split->axis, &i->value));
+    }
     *out = i->value;
     return OT_OK;
 }

@@ -109,12 +109,12 @@ run 1 train mlp.onnxtxt $options --lr 1e20 --out none.onnx
 err "none.onnx: not written: the parameters after step 1 are worth nothing"
 [ ! -e none.onnx ] || fail "$ran: wrote a model"
 
-# A file that may not become so large is an error that says which, and nothing of it stays.
+# A file that may not become so large (1,024 bytes) is an error that says which, and nothing of it stays.
 code=0
-(ulimit -f 1 && exec "$command" train mlp.onnxtxt $options --epochs 1 --quiet --out large.onnx) >out 2>err || code=$?
+(ulimit -f 2 && exec "$command" train mlp.onnxtxt $options --epochs 1 --quiet --out large.onnxtxt) >out 2>err || code=$?
 ran="train with a limit on the size of files"
 [ $code = 1 ] || fail "$ran ends with $code, wanted 1"
-err "large.onnx: "
+err "large.onnxtxt: "
 err "File too large"
 [ -z "$(ls -A | grep large)" ] || fail "$ran: something is left"
 # A checkpoint that cannot be written, moments and all: the training goes on, and the model is what is kept of it.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Y = transposed convolution of X (N, C, spatial...) by W (C, M/group, kernel...) plus B (M): the
 // gradient of a convolution's input, where X stands for the gradient of its output.
+#include "op/grad.h"
 #include "ops/conv/conv.h"
-#include "ops/move/move.h"
 #include "ops/norm/batch_norm.h"
 
 // Along spatial axis a, n elements of X reach stride * n + rest[a] elements of Y, before padding

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concat: the inputs side by side along one axis. ConcatTraining also says how long each is there.
+#include "op/grad.h"
 #include "ops/move/move.h"
 
 // Two extents that must be the same: the more precise one; false when they differ.

@@ -127,19 +127,3 @@ ot_status ot__index_error(const ot_arg *indices, int64_t position, int64_t exten
                      " is outside an axis of size %" PRId64,
                      ot__arg_int(indices, position), position, extent);
 }
-
-bool ot__grad_knows_axes(ot_grad *g, const ot_value *x)
-{
-    if (ot_value_has_shape(x))
-        return true;
-    ot_grad_fail(g,
-                 "the gradient needs to know how many axes '%s' has: state its shape in the model "
-                 "(value_info), or those of the inputs",
-                 x == NULL ? "" : x->name);
-    return false;
-}
-
-bool ot__grad_has_rank(ot_grad *g)
-{
-    return ot__grad_knows_axes(g, ot_grad_x(g, 0));
-}

@@ -54,11 +54,6 @@ void ot__infer_view(ot_infer *c, const ot_shape *y);
 // `position`.
 ot_status ot__index_error(const ot_arg *indices, int64_t position, int64_t extent);
 
-// For rules that need to know how many axes a value, or input 0, has: false, with the error, when
-// that is not known.
-bool ot__grad_knows_axes(ot_grad *g, const ot_value *x);
-bool ot__grad_has_rank(ot_grad *g);
-
 // Copies between one part and the whole; `from` is the part's first index along `axis`.
 typedef enum ot__parts_way { OT__PART_TO_WHOLE, OT__WHOLE_TO_PART } ot__parts_way;
 void ot__part_strides(ot__strided *s, const ot_shape *part, const ot_shape *whole, int axis,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradient of batch normalisations as nodes.
 #include "op/expand.h"
-#include "ops/move/move.h"
 #include "ops/norm/batch_norm.h"
 
 ot_value *ot__emit_channels(ot_grad *g, ot_value *v, const ot_value *x)

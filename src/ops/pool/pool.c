@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pool/pool.h"
 #include "op/grad.h"
-#include "ops/move/move.h"
+#include "ops/pool/pool.h"
 
 static const char extents_attr[] = "__input_extents";
 

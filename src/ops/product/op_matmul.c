@@ -2,7 +2,6 @@
 // Y = A * B as numpy's matmul: batches broadcast, vectors count as a row on the left and as a
 // column on the right.
 #include "op/expand.h"
-#include "ops/move/move.h"
 #include "ops/product/product.h"
 
 static void matmul_infer(ot_infer *c)

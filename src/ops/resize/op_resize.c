@@ -135,6 +135,12 @@ static ot_status resize_grad_prepare(ot_prep *p)
     return prepare_lines(p, &ot_prep_out(p, 0)->shape, &ot_prep_in(p, DY)->shape, SHAPE + 1, true);
 }
 
+// There is no scratch where nothing is needed of it.
+static void *behind(void *scratch, size_t n_bytes)
+{
+    return n_bytes > 0 ? (char *)scratch + n_bytes : scratch;
+}
+
 // The passes of this run; made at `memory` where prepare could not make them.
 static ot_status passes_of_run(const ot_run *r, bool is_gradient, char *memory,
                                ot__resize_passes *passes)

@@ -3,11 +3,12 @@
 static ot_status FN(resize_passes)(const ot_run *r, bool is_gradient)
 {
     const resize_state *s = r->state;
-    T *half[] = {r->scratch, (T *)r->scratch + s->passes.most};
+    const size_t half_bytes = (size_t)s->passes.most * sizeof(T);
+    T *half[] = {r->scratch, behind(r->scratch, half_bytes)};
     const T *x = r->in[0]->data;
     ot__resize_passes passes;
 
-    OT_TRY(passes_of_run(r, is_gradient, (char *)(half[1] + s->passes.most), &passes));
+    OT_TRY(passes_of_run(r, is_gradient, behind(r->scratch, 2 * half_bytes), &passes));
     if (passes.n == 0 && r->in[0]->count > 0)
         memcpy(r->out[0]->data, x, (size_t)r->in[0]->count * sizeof(T));
     for (int i = 0; i < passes.n; i++) {
