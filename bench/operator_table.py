@@ -371,6 +371,6 @@ NOT_COMPARED = {
     "LinearRegressor": ANOTHER + "Gemm", "LinearClassifier": ANOTHER + "Gemm",
     "Hardmax": NONE, "ReverseSequence": NONE, "CenterCropPad": NONE, "TensorScatter": NONE,
     "DeformColumns": NONE, "DeformConv": NONE, "MaxRoiPool": NONE, "RoiAlign": NONE, "LinearAttention": NONE,
-    "BranchInput": NONE, "BranchOutput": NONE,
+    "BranchInput": NONE, "BranchOutput": NONE, "NodeGradient": NONE,
     "BatchScale": NONE, "ScaledSum": NONE, "FlattenAndUnpad": NONE, "PadAndUnflatten": NONE,
 }

@@ -152,6 +152,28 @@ static ot_status make_standard_ops(ot__forward *forward)
                          names));
 }
 
+// ---- gradients that wait ----
+
+static ot_status note_waiting(ot__forward *forward)
+{
+    const ot_graph *graph = forward->model->graph;
+    const ot_node *loop = NULL;
+    bool waits = false;
+
+    for (int n = graph->n_nodes - 1; n >= 0; n--) {
+        waits = waits || ot__is_backward(graph->nodes[n]);
+        loop = graph->nodes[n]->op == ot__op_control ? graph->nodes[n] : loop;
+    }
+    if (!waits || loop == NULL)
+        return OT_OK;
+    return ot__forward_note(forward, OT_LOG_INFO,
+                            ot__arena_printf(forward->model->arena,
+                                             "gradients are written in a step, which only "
+                                             "onnxtrain does: how many turns %s takes is known "
+                                             "only there",
+                                             OT_LABEL(loop)));
+}
+
 // ---- the whole ----
 
 static ot_status training_gradients(ot__forward *forward, const ot_artifacts_options *options,
@@ -171,6 +193,7 @@ static ot_status training_gradients(ot__forward *forward, const ot_artifacts_opt
         OT_TRY(add_loss_scale(model->graph, forward->loss, &seed));
     if (n > 0)
         OT_TRY(ot__autodiff_build(model->graph, forward->loss, seed, trained, n, gradients));
+    OT_TRY(note_waiting(forward));
     OT_TRY(add_accumulators(model->graph, trained, gradients, n));
     if (options->standard_ops)
         OT_TRY(make_standard_ops(forward));

@@ -28,4 +28,8 @@ ot_status ot__autodiff_paths(ot_graph *graph, ot_value *target, ot_value *const 
 ot_status ot__autodiff_build(ot_graph *graph, ot_value *target, ot_value *seed,
                              ot_value *const *from, int n_from, ot_value **grads);
 
+// Of a specialised model: a Backward, which ot__autodiff_build leaves where a Loop's turns were not
+// known, becomes the gradients; zeros where none arrives. *changed: there was one.
+ot_status ot__autodiff_late(ot_model *model, bool *changed);
+
 #endif

@@ -132,6 +132,40 @@ static ot_status build_all(ot__gradients *g)
     return st;
 }
 
+// ---- what waits ----
+
+static bool must_wait(const ot__reach *reach)
+{
+    for (int n = 0; n < reach->n_nodes; n++)
+        if (reach->is_active[n] && ot__reach_waits(reach->graph->nodes[n]))
+            return true;
+    return false;
+}
+
+// A Backward stands for all gradients.
+static ot_status build_late(ot_graph *graph, ot_value *target, ot_value *seed,
+                            ot_value *const *from, int n_from, ot_value **grads)
+{
+    ot__builder b = {.graph = graph};
+    ot_value **inputs =
+        ot__arena_alloc(graph->model->arena, (size_t)(OT_BACKWARD_FROM + n_from) * sizeof *inputs);
+    ot_node *node;
+
+    OT_TRY(ot__made(inputs));
+    inputs[OT_BACKWARD_OF] = target;
+    inputs[OT_BACKWARD_SEED] = seed;
+    for (int i = 0; i < n_from; i++) {
+        inputs[OT_BACKWARD_FROM + i] = from[i];
+        grads[i] = ot__build_value(&b, ot__build_name(&b, "%s_grad", from[i]->name));
+    }
+    node = ot__build_node(&b, "ai.onnxtrain", "Backward", "Backward", inputs,
+                          OT_BACKWARD_FROM + n_from, grads, n_from);
+    OT_TRY(b.status);
+    node->op = ot__op_backward;
+    node->doc = backward_doc;
+    return ot__op_infer(node);
+}
+
 static ot_status build_gradients(ot__gradients *g, ot_value *target, ot_value *seed,
                                  ot_value *const *from, int n_from, ot_value **grads)
 {
@@ -139,6 +173,8 @@ static ot_status build_gradients(ot__gradients *g, ot_value *target, ot_value *s
 
     OT_TRY(ot__reach_check_operators(g->reach, from, n_from));
     OT_TRY(ot__reach_check_values(g->reach, from, n_from));
+    if (must_wait(g->reach))
+        return build_late(graph, target, seed, from, n_from, grads);
     OT_TRY(name_nodes(g->reach));
     if (!seed)
         OT_TRY(seed_gradient(graph, target, &seed));

@@ -16,6 +16,11 @@ typedef struct obstacles {
     obstacle *of; // per value
 } obstacles;
 
+static bool has_gradient_or_waits(const ot_node *node)
+{
+    return ot__op_is_differentiable(node->op) || ot__reach_waits(node);
+}
+
 static obstacle *obstacle_of(const obstacles *o, const ot_value *value)
 {
     return &o->of[ot__reach_number(o->reach, value)];
@@ -23,7 +28,7 @@ static obstacle *obstacle_of(const obstacles *o, const ot_value *value)
 
 typedef struct capture_walk {
     obstacles *o;
-    ot_node *node;
+    ot_node *unsupported;
 } capture_walk;
 
 static void note_capture(void *context, const ot_value *value)
@@ -31,7 +36,8 @@ static void note_capture(void *context, const ot_value *value)
     const capture_walk *walk = context;
 
     obstacle_of(walk->o, value)->leads = true;
-    obstacle_of(walk->o, value)->unsupported = walk->node;
+    if (walk->unsupported)
+        obstacle_of(walk->o, value)->unsupported = walk->unsupported;
 }
 
 static void path_visit(obstacles *o, ot_node *node)
@@ -52,7 +58,7 @@ static void path_visit(obstacles *o, ot_node *node)
     }
     if (!leads)
         return;
-    if (on_way && !ot__op_is_differentiable(node->op))
+    if (on_way && !has_gradient_or_waits(node))
         unsupported = node;
     for (int i = 0; i < node->n_inputs; i++) {
         obstacle *x = node->inputs[i] ? obstacle_of(o, node->inputs[i]) : NULL;
@@ -66,7 +72,7 @@ static void path_visit(obstacles *o, ot_node *node)
             x->unsupported = unsupported;
     }
     if (on_way) {
-        capture_walk captures = {o, node};
+        capture_walk captures = {o, unsupported};
 
         ot__reach_visit_captures(o->reach, node, note_capture, &captures);
     }
@@ -259,7 +265,7 @@ ot_status ot__reach_check_operators(const ot__reach *reach, ot_value *const *fro
     for (int n = 0; st == OT_OK && n < reach->n_nodes; n++) {
         const ot_node *node = reach->graph->nodes[n];
 
-        if (!reach->is_active[n] || ot__op_is_differentiable(node->op))
+        if (!reach->is_active[n] || has_gradient_or_waits(node))
             continue;
         if (!foreign && ot__op_is_foreign(node))
             foreign = node;

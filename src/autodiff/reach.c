@@ -7,7 +7,18 @@ bool ot__value_is_differentiable(const ot_value *value)
     return value->kind == OT_VALUE_TENSOR && ot__dtype_is_float(value->dtype);
 }
 
-// What a foreign node may hand a gradient through: anything that could hold numbers of a float
+bool ot__reach_waits(const ot_node *node)
+{
+    return node->op == ot__op_control;
+}
+
+// What such a node does with what it reads is not known.
+static bool is_opaque(const ot_node *node)
+{
+    return ot__op_is_foreign(node) || ot__reach_waits(node);
+}
+
+// What an opaque node may hand a gradient through: anything that could hold numbers of a float
 // type.
 static bool may_be_differentiable(const ot_value *value)
 {
@@ -21,7 +32,7 @@ bool ot__edge_passes(const ot_node *node, int i_input)
     const ot_value *x = node->inputs[i_input];
     const ot_port *port;
 
-    if (ot__op_is_foreign(node))
+    if (is_opaque(node))
         return x && may_be_differentiable(x);
     if (!x || !ot__value_is_differentiable(x) || (node->op->flags & OT_OP_NO_GRAD) != 0)
         return false;
@@ -34,7 +45,7 @@ bool ot__output_passes(const ot_node *node, int i_output)
     const ot_value *y = node->outputs[i_output];
     const ot_port *port;
 
-    if (ot__op_is_foreign(node))
+    if (is_opaque(node))
         return y && may_be_differentiable(y);
     if (!y || !ot__value_is_differentiable(y))
         return false;
@@ -61,7 +72,7 @@ void ot__reach_visit_captures(const ot__reach *reach, const ot_node *node,
 {
     capture_list list = {reach, visit, context};
 
-    if (ot__op_is_foreign(node))
+    if (is_opaque(node))
         ot__node_visit_captures(node, visit_capture, &list);
 }
 

@@ -186,15 +186,30 @@ ot_status ot__model_drop_unused(ot_model *model)
     return r.failed ? OT_ERR_NO_MEMORY : OT_OK;
 }
 
+typedef struct constant_lister {
+    ot_graph *graph;
+    ot_status status;
+} constant_lister;
+
+static void list_constant(void *context, ot_value *x)
+{
+    constant_lister *l = context;
+
+    if (!x->constant || x->is_initializer || x->producer || l->status != OT_OK ||
+        ot__graph_find(l->graph, x->name) != x) // of a graph inside
+        return;
+    l->status = ot__made(ot__graph_add_initializer(l->graph, x, x->constant));
+}
+
 ot_status ot__graph_list_constants(ot_graph *graph)
 {
-    for (int n = 0; n < graph->n_nodes; n++) {
-        for (int i = 0; i < graph->nodes[n]->n_inputs; i++) {
-            ot_value *x = graph->nodes[n]->inputs[i];
+    constant_lister l = {graph, OT_OK};
 
-            if (x && x->constant && !x->is_initializer && !x->producer)
-                OT_TRY(ot__made(ot__graph_add_initializer(graph, x, x->constant)));
-        }
+    for (int n = 0; n < graph->n_nodes; n++) {
+        for (int i = 0; i < graph->nodes[n]->n_inputs; i++)
+            if (graph->nodes[n]->inputs[i])
+                list_constant(&l, graph->nodes[n]->inputs[i]);
+        ot__node_visit_captures(graph->nodes[n], list_constant, &l);
     }
-    return OT_OK;
+    return l.status;
 }

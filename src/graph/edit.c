@@ -26,7 +26,8 @@ void ot__node_visit_captures(const ot_node *node, void (*visit)(void *context, o
     for (ot__subgraphs s = {.node = node}; ot__next_subgraph(&s);) {
         for (int n = 0; n < s.graph->n_nodes; n++) {
             for (int i = 0; i < s.graph->nodes[n]->n_inputs; i++)
-                visit(context, s.graph->nodes[n]->inputs[i]);
+                if (s.graph->nodes[n]->inputs[i])
+                    visit(context, s.graph->nodes[n]->inputs[i]);
             ot__node_visit_captures(s.graph->nodes[n], visit, context);
         }
         for (int i = 0; i < s.graph->n_outputs; i++)

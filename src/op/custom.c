@@ -50,6 +50,36 @@ const ot_op_def ot__op_control[] = {
     {0},
 };
 
+// Y = gradient of the input two places behind it.
+static void infer_backward(ot_infer *c)
+{
+    for (int i = 0; i < ot_infer_output_count(c); i++) {
+        if (!ot_infer_wants(c, i))
+            continue;
+        if (!ot_infer_has(c, OT_BACKWARD_FROM + i))
+            ot_infer_fail(c, "output %d is the gradient of an input that is not given", i);
+        else
+            ot_infer_set(c, i, ot_infer_dtype(c, OT_BACKWARD_FROM + i),
+                         ot_infer_shape(c, OT_BACKWARD_FROM + i));
+    }
+}
+
+const ot_op_def ot__op_backward[] = {
+    {.name = "a gradient that waits for a step",
+     .since = 1,
+     .inputs = any_ports,
+     .outputs = any_ports,
+     .types = "T: any string",
+     .infer = infer_backward,
+     .flags = OT_OP_RANDOM | OT_OP_NO_GRAD},
+    {0},
+};
+
+bool ot__is_backward(const ot_node *node)
+{
+    return ot__node_is(node, "ai.onnxtrain", "Backward");
+}
+
 bool ot__op_is_foreign(const ot_node *node)
 {
     return node->op == ot__op_foreign;

@@ -76,6 +76,12 @@ bool ot__op_is_foreign(const ot_node *node);
 // The record of nodes with graphs inside that stand in a prepared model until a step tells how many
 // turns they take. Says the types of what they make, and asks for count and condition of a Loop.
 extern const ot_op_def ot__op_control[];
+// The record of ai.onnxtrain.Backward: the gradients of its first input (from the second on, which
+// may be omitted: ones) with respect to its others, where how many turns a node takes that lies
+// between them is known only in a step. Written out there (autodiff/late.c).
+extern const ot_op_def ot__op_backward[];
+enum { OT_BACKWARD_OF, OT_BACKWARD_SEED, OT_BACKWARD_FROM }; // its inputs
+bool ot__is_backward(const ot_node *node);
 // "Hardmax", "my.domain.Thing".
 const char *ot__op_type_text(const ot_node *node, char *text, size_t size);
 

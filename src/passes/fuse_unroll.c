@@ -183,20 +183,28 @@ static ot_status unroll_all(unrolling *u, ot_node *node)
     return OT_OK;
 }
 
-// The value that a turn of a Loop leaves as condition is that which it got, or true.
+static bool is_cast_to_bool(const ot_node *node)
+{
+    const ot_attr *to = ot__match_cast(node) ? ot__node_attr(node, "to") : NULL;
+
+    return to && to->kind == OT_ATTR_INT && to->i == OT_BOOL;
+}
+
+// The value that a turn of a Loop leaves as condition is that which it got, or true; both may have
+// gone through a Cast.
 bool ot__goes_on_always(const ot_graph *body)
 {
     const ot_value *value = body->outputs[0];
     const ot_tensor *constant;
 
-    while (ot__match_copy(value->producer) && value->producer->n_inputs > 0 &&
-           value->producer->inputs[0])
+    while ((ot__match_copy(value->producer) || is_cast_to_bool(value->producer)) &&
+           value->producer->n_inputs > 0 && value->producer->inputs[0])
         value = value->producer->inputs[0];
     if (value == body->inputs[1])
         return true;
     constant = ot__control_constant(value);
-    return constant && constant->dtype == OT_BOOL && ot_tensor_count(constant) == 1 &&
-           ot__tensor_get_i64(constant, 0) != 0;
+    return constant && (constant->dtype == OT_BOOL || ot__dtype_is_int(constant->dtype)) &&
+           ot_tensor_count(constant) == 1 && ot__tensor_get_i64(constant, 0) != 0;
 }
 
 // What is wrong with the node is told by who checks it.

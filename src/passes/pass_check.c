@@ -48,7 +48,7 @@ static bool is_known_op(const ot_model *model, const ot_node *node)
 
 static bool is_supported(const ot_model *model, const ot_node *node)
 {
-    return waits_for_data(node) || is_known_op(model, node);
+    return waits_for_data(node) || ot__is_backward(node) || is_known_op(model, node);
 }
 
 static ot_status list_unknown(unknown_list *list, const ot_graph *graph)
@@ -103,7 +103,9 @@ static ot_status check_node(const ot_model *model, ot_node *node)
 {
     if (node->op == NULL && waits_for_data(node))
         node->op = ot__op_control;
-    if (ot__op_is_foreign(node) || node->op == ot__op_control)
+    if (ot__is_backward(node))
+        node->op = ot__op_backward;
+    if (ot__op_is_foreign(node) || node->op == ot__op_control || node->op == ot__op_backward)
         return OT_OK;
     OT_TRY(ot__op_lookup(model, node, &node->op));
     OT_TRY(ot__op_check_node(node));
@@ -196,7 +198,7 @@ ot_status ot__pass_check_carrying(ot_model *model)
     for (int n = 0; n < graph->n_nodes; n++) {
         ot_node *node = graph->nodes[n];
 
-        if (ot__model_opset(model, node->domain) == 0 || is_known_op(model, node))
+        if (ot__model_opset(model, node->domain) == 0 || is_supported(model, node))
             continue;
         OT_TRY(check_raising(model, node));
         carry(node);

@@ -17,8 +17,9 @@ typedef struct deciding {
     const ot__answers *answers;
     int n_taken;         // of the answers
     ot_value **deciders; // of the model's arena: of the present question
-    int n_deciders;
-    ot_node *node; // for which they decide
+    int n_deciders, capacity;
+    int n_described; // of them, the first: why it is asked
+    ot_node *node;   // for which they decide
     const ot_value
         *open;      // its output whose shape is not known; NULL: it is about what the node does
     int64_t n_left; // nodes that turns of loops may still make
@@ -94,21 +95,59 @@ static bool may_decide(const ot_node *node, int i)
 }
 
 // Those whose elements the rule of the node has asked for; all where it has asked for none.
-static ot_status list_deciders(deciding *d)
+static ot_status add_deciders(deciding *d, ot_node *node)
 {
-    ot_node *node = d->node;
     uint64_t asked;
 
     OT_TRY(ot__op_infer_asked(node, &asked));
-    d->n_deciders = 0;
-    d->deciders =
-        ot__arena_alloc(d->model->arena, (size_t)(node->n_inputs + 1) * sizeof(ot_value *));
-    OT_TRY(ot__made(d->deciders != NULL));
     for (int i = 0; i < node->n_inputs; i++)
         if (may_decide(node, i) && (asked == 0 || (i < 64 && (asked >> i & 1) != 0)) &&
             !is_decider(d, node->inputs[i]))
-            d->deciders[d->n_deciders++] = node->inputs[i];
+            OT_TRY(ot__made(ot__arena_push(d->model->arena, &d->deciders, &d->capacity,
+                                           &d->n_deciders, &node->inputs[i], sizeof(ot_value *))));
     return OT_OK;
+}
+
+static bool has_open_output(const ot_node *node)
+{
+    for (int i = 0; i < node->n_outputs; i++)
+        if (is_open_value(node->outputs[i]))
+            return true;
+    return false;
+}
+
+// What is open as well, and waits for nothing that is open, is asked for at the same time.
+static ot_status add_others(deciding *d, const bool *among)
+{
+    const ot_graph *graph = d->model->graph;
+    ot__numbers numbers = {0};
+    ot_status st = ot__numbers_build(graph, &numbers);
+    bool *waits = ot__alloc_zero((size_t)numbers.n_values + 1, sizeof *waits);
+
+    OT_THEN(st, ot__made(waits != NULL));
+    for (int n = 0; st == OT_OK && n < graph->n_nodes; n++) {
+        ot_node *node = graph->nodes[n];
+        bool is_behind = ot__is_control(node), is_open;
+
+        for (int i = 0; i < node->n_inputs; i++)
+            is_behind = is_behind || (node->inputs[i] != NULL &&
+                                      waits[ot__value_number(&numbers, node->inputs[i])]);
+        is_open = is_behind || has_open_output(node);
+        if (is_open && !is_behind && (among == NULL || among[n]))
+            st = add_deciders(d, node);
+        for (int i = 0; is_open && i < node->n_outputs; i++)
+            if (node->outputs[i] != NULL)
+                waits[ot__value_number(&numbers, node->outputs[i])] = true;
+    }
+    ot__numbers_deinit(&numbers);
+    ot__free(waits);
+    return st;
+}
+
+static void forget_deciders(deciding *d)
+{
+    d->deciders = NULL;
+    d->n_deciders = d->n_described = d->capacity = 0;
 }
 
 static ot_status refuse_open(const deciding *d)
@@ -121,15 +160,17 @@ static ot_status refuse_open(const deciding *d)
                      d->open->has_shape ? OT_DIMS_TEXT(d->model, &d->open->shape) : "?");
 }
 
-static ot_status ask_open(deciding *d)
+static ot_status ask_open(deciding *d, const bool *among)
 {
     if (ot__is_control(d->node)) {
         OT_TRY(ot__take_turns(d->model, d->node, &d->n_left, &d->is_again));
         if (d->is_again)
             return ot__pass_fold_branches(d->model);
     }
-    OT_TRY(list_deciders(d));
-    return d->n_deciders > 0 ? OT_OK : refuse_open(d);
+    forget_deciders(d);
+    OT_TRY(add_deciders(d, d->node));
+    d->n_described = d->n_deciders;
+    return d->n_deciders > 0 ? add_others(d, among) : refuse_open(d);
 }
 
 static bool has_open_branch(const ot_graph *graph, const bool *among)
@@ -170,12 +211,13 @@ static ot_status ask_branch(deciding *d, ot_node *branch, const bool *is_before)
 
     d->node = find_open(d->model->graph, is_before, &d->open);
     if (d->node != NULL)
-        return ask_open(d);
+        return ask_open(d, is_before);
     d->node = branch;
     d->open = NULL;
-    d->deciders = ot__arena_memdup(d->model->arena, &condition, sizeof(ot_value *));
-    d->n_deciders = 1;
-    return ot__made(d->deciders != NULL);
+    forget_deciders(d);
+    d->n_described = 1;
+    return ot__made(ot__arena_push(d->model->arena, &d->deciders, &d->capacity, &d->n_deciders,
+                                   &condition, sizeof condition));
 }
 
 static ot_status ask_branches(deciding *d)
@@ -218,7 +260,7 @@ static ot_status find_question_now(deciding *d)
         return OT_OK;
     OT_TRY(ot__pass_prune(d->model)); // perhaps nothing needs it
     d->node = find_open(d->model->graph, NULL, &d->open);
-    return d->node == NULL ? OT_OK : ask_open(d);
+    return d->node == NULL ? OT_OK : ask_open(d, NULL);
 }
 
 static ot_status find_question(deciding *d)
@@ -319,7 +361,7 @@ static ot_status describe_question(const deciding *d, const char **out)
 {
     ot__buf names = {0};
 
-    for (int i = 0; i < d->n_deciders; i++)
+    for (int i = 0; i < d->n_described; i++)
         ot__buf_printf(&names, "%s'%s'", i > 0 ? ", " : "", d->deciders[i]->name);
     *out = d->open == NULL
                ? ot__arena_printf(d->model->arena,

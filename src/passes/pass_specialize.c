@@ -82,20 +82,32 @@ static void forget_symbols(const ot_graph *graph)
     }
 }
 
-// What is composed of others is written out where all sizes are numbers, and may ask in its turn.
+static ot_status decide_again(ot_model *model, const ot__answers *answers, int *n_taken,
+                              const char **question)
+{
+    OT_TRY(ot__pass_fold(model, 0));
+    return ot__decide(model, answers, n_taken, question);
+}
+
+// What is composed of others, and gradients that waited, are written out where all sizes are
+// numbers, and may ask in their turn.
 static ot_status decide_all(ot_model *model, const ot__answers *answers, const char **question)
 {
     int n_taken = 0;
-    bool was_composed;
+    bool has_changed = false;
 
     OT_TRY(ot__decide(model, answers, &n_taken, question));
-    if (*question != NULL)
+    if (*question == NULL)
+        OT_TRY(ot__pass_compose(model, &has_changed));
+    if (has_changed)
+        OT_TRY(decide_again(model, answers, &n_taken, question));
+    has_changed = false;
+    if (*question == NULL && answers->differentiate != NULL)
+        OT_TRY(answers->differentiate(model, &has_changed));
+    if (!has_changed)
         return OT_OK;
-    OT_TRY(ot__pass_compose(model, &was_composed));
-    if (!was_composed)
-        return OT_OK;
-    OT_TRY(ot__pass_fold(model, 0));
-    return ot__decide(model, answers, &n_taken, question);
+    OT_TRY(ot__pass_compose(model, &has_changed));
+    return decide_again(model, answers, &n_taken, question);
 }
 
 ot_status ot__pass_specialize_by(ot_model *model, const ot_shape *input_shapes, int n_inputs,

@@ -144,6 +144,9 @@ ot_status ot__pass_specialize(ot_model *model, const ot_shape *input_shapes, int
 typedef struct ot__answers {
     const ot_tensor *const *tensors;
     int n;
+    // Writes gradients that waited for the sizes and turns of a step; *changed: there were some.
+    // NULL: there are none.
+    ot_status (*differentiate)(ot_model *model, bool *changed);
 } ot__answers;
 ot_status ot__pass_specialize_by(ot_model *model, const ot_shape *input_shapes, int n_inputs,
                                  const ot__answers *answers, const char **question);

@@ -4,6 +4,7 @@
 // question: its plan is kept likewise, and computes in each step what the next one is found by.
 #include <string.h>
 
+#include "autodiff/autodiff.h"
 #include "session/session_internal.h"
 
 enum { MAX_PLANS = 8 }; // that are made to keep below a ceiling
@@ -153,7 +154,8 @@ static ot_status specialise_model(planning *p)
     const int *outputs = program->user_outputs, n_outputs = program->n_user_outputs;
     ot_model **model = &p->slot->model;
     const ot__given *given = &p->slot->given;
-    const ot__answers answers = {(const ot_tensor *const *)given->answers, given->n_answers};
+    const ot__answers answers = {(const ot_tensor *const *)given->answers, given->n_answers,
+                                 ot__autodiff_late};
     ot__recompute_regions regions = {0};
     // What is gathered for the forward pass is gone, and for the backward pass not there yet.
     const bool spares_readers = program->gathers && !ot__sums_are_late(program);

@@ -193,7 +193,7 @@ static void check_lowered(problem *p, host *f32, const inputs *in, ot_tensor *co
     ot_graph *graph = f32->one.model->graph;
     const ot__plan_options options = {.n_threads = 2};
     // Of nodes of a branch the condition is asked for.
-    const ot__answers condition = {(const ot_tensor *const *)in->tensor, 1};
+    const ot__answers condition = {.tensors = (const ot_tensor *const *)in->tensor, .n = 1};
     ot_shape shapes[2 * OT_CASE_MAX_PORTS];
     const char *question;
     ot_tensor *found[OT_CASE_MAX_PORTS] = {NULL};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Y = convolution of X (N, C, spatial...) by W (M, C/group, kernel...) plus B (M), also with Relu;
 // and its gradients: dX, dW and dB from dY, X and W, of which each may be omitted.
-#include "op/grad.h"
 #include "ops/conv/conv.h"
+#include "op/grad.h"
 
 enum { ADDS_DW = 1 << 1, ADDS_DB = 1 << 2 };
 

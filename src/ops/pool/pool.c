@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "op/grad.h"
 #include "ops/pool/pool.h"
+#include "op/grad.h"
 
 static const char extents_attr[] = "__input_extents";
 

@@ -208,7 +208,8 @@ static ot_model *specialized(const char *text, bool condition, const char **ques
     const ot_tensor *const answers[] = {answer};
     const ot_shape shapes[] = {OT_SHAPE(2, 3), {0}};
 
-    assert_ok(ot__pass_specialize_by(model, shapes, 2, &(ot__answers){answers, 1}, question));
+    assert_ok(ot__pass_specialize_by(model, shapes, 2, &(ot__answers){.tensors = answers, .n = 1},
+                                     question));
     ot_tensor_destroy(answer);
     return model;
 }

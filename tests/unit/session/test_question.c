@@ -62,6 +62,13 @@ static const char endless_text[] =
          "{ y = Loop (, c, x) <body = turn (int64 i, bool go, float[2] h) =>"
          "  (bool goes, float[2] g) { goes = Identity(go) g = Add(h, h) }> }";
 
+// y = 2^turns x w, the loss its mean square.
+static const char turns_text[] =
+    HEAD "(double[n,2] x, int64 turns) => (double[n,2] y) <double[2,2] w = {0.5, -1, 2, 1.5}>"
+         "{ m = MatMul(x, w)"
+         "  y = Loop (turns, , m) <body = turn (int64 i, bool go, double[p,q] h) =>"
+         "  (bool goes, double[p,q] g) { goes = Identity(go) g = Add(h, h) }> }";
+
 static int n_specialized;
 
 static void count_specialized(const ot_model *model, const char *pass)
@@ -440,23 +447,30 @@ static void the_branch_that_is_taken_trains_alone(void **state)
     assert_fails(train_step(l), OT_ERR_INVALID, "Reshape");
 }
 
-static void no_gradient_passes_a_loop_whose_turns_data_decide(void **state)
+static void a_gradient_passes_the_turns_that_data_decide(void **state)
 {
-    static const char text[] = HEAD
-        "(float[n,2] x, int64 turns) => (float[n,2] y) <float[2] w = {1, 2}>"
-        "{ m = Mul(x, w) y = Loop (turns, , m) <body = turn (int64 i, bool go, float[p,q] h) =>"
-        "  (bool goes, float[p,q] g) { goes = Identity(go) g = Add(h, h) }> }";
-    ot_artifacts_options options = OT_ARTIFACTS_OPTIONS_INIT;
-    ot_loss_options mse = OT_LOSS_OPTIONS_INIT;
-    ot_model *model = read_text(text);
-    ot_artifacts *artifacts;
+    static const int turns[] = {2, 0, 1, 2};
+    const reference r = expect_rows(3, (const unsigned char[]){1, 1, 1});
+    const double zeros[6] = {0};
+    life *l = *state;
 
-    (void)state;
-    mse.loss = OT_LOSS_MSE;
-    options.losses = &mse;
-    options.n_losses = 1;
-    assert_fails(ot_artifacts_generate(model, &options, &artifacts), OT_ERR_UNSUPPORTED, "Loop");
-    ot_model_destroy(model);
+    open_session(l, turns_text);
+    l->inputs[0] = rows(3);
+    l->inputs[2] = new_tensor(OT_F64, OT_SHAPE(3, 2), zeros);
+    l->n_inputs = 3;
+    for (size_t k = 0; k < OT_COUNT(turns); k++) {
+        const double n = turns[k], scale = 1 << 2 * turns[k];
+        double dw[4];
+
+        for (int i = 0; i < 4; i++)
+            dw[i] = scale * (&r.dw[0][0])[i];
+        ot_tensor_destroy(l->inputs[1]);
+        l->inputs[1] = new_tensor(OT_I64, (ot_shape){0}, &n);
+        ot_session_reset_gradients(l->session);
+        assert_true(fabs(loss_of(l, train_step(l)) - scale * r.loss) < 1e-12);
+        assert_gradient(l, "w", dw);
+        assert_true(fabs(loss_of(l, eval_step(l)) - scale * r.loss) < 1e-12);
+    }
 }
 
 static ot_status run_chosen(life *l)
@@ -499,6 +513,19 @@ static void out_of_memory(void **state)
     assert_true(until_it_works(l, train_step) > 20);
 }
 
+static void out_of_memory_in_a_gradient_that_waits(void **state)
+{
+    const double zeros[6] = {0}, turns = 2;
+    life *l = *state;
+
+    open_session(l, turns_text);
+    l->inputs[0] = rows(3);
+    l->inputs[1] = new_tensor(OT_I64, (ot_shape){0}, &turns);
+    l->inputs[2] = new_tensor(OT_F64, OT_SHAPE(3, 2), zeros);
+    l->n_inputs = 3;
+    assert_true(until_it_works(l, train_step) > 50);
+}
+
 #define LIFE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -513,9 +540,10 @@ int main(void)
         LIFE(a_mask_trains_what_it_chooses),
         LIFE(without_data_it_is_said_what_decides),
         LIFE(the_branch_that_is_taken_trains_alone),
-        cmocka_unit_test(no_gradient_passes_a_loop_whose_turns_data_decide),
+        LIFE(a_gradient_passes_the_turns_that_data_decide),
         LIFE(out_of_memory_in_a_loop),
         LIFE(out_of_memory),
+        LIFE(out_of_memory_in_a_gradient_that_waits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
