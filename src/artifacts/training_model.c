@@ -162,16 +162,16 @@ static ot_status note_waiting(ot__forward *forward)
 
     for (int n = graph->n_nodes - 1; n >= 0; n--) {
         waits = waits || ot__is_backward(graph->nodes[n]);
-        loop = graph->nodes[n]->op == ot__op_control ? graph->nodes[n] : loop;
+        if (ot__next_subgraph(&(ot__subgraphs){.node = graph->nodes[n]}))
+            loop = graph->nodes[n];
     }
-    if (!waits || loop == NULL)
+    if (!waits)
         return OT_OK;
     return ot__forward_note(forward, OT_LOG_INFO,
                             ot__arena_printf(forward->model->arena,
                                              "gradients are written in a step, which only "
-                                             "onnxtrain does: how many turns %s takes is known "
-                                             "only there",
-                                             OT_LABEL(loop)));
+                                             "onnxtrain does: what %s does is known only there",
+                                             loop ? OT_LABEL(loop) : "a sequence"));
 }
 
 // ---- the whole ----

@@ -238,7 +238,7 @@ ot_status ot__op_check_types(const ot_node *node, ot__op_types *types)
 {
     char label[160];
 
-    if (ot__op_is_foreign(node))
+    if (ot__op_is_foreign(node) || node->op == ot__op_control)
         return OT_OK;
     for (int i = 0; i < node->n_inputs; i++) {
         const ot_value *x = node->inputs[i];

@@ -21,26 +21,75 @@ const ot_op_def ot__op_foreign[] = {
     {0},
 };
 
+// The type of what a sequence holds, or a tensor for it.
+static ot_dtype held_type(const ot_node *node)
+{
+    const ot_attr *dtype = ot__node_attr(node, "dtype");
+
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i] != NULL && node->inputs[i]->dtype != OT_DTYPE_UNDEFINED)
+            return node->inputs[i]->dtype;
+    return node->n_inputs > 0                            ? OT_DTYPE_UNDEFINED
+           : dtype != NULL && dtype->kind == OT_ATTR_INT ? (ot_dtype)dtype->i
+                                                         : OT_F32;
+}
+
+static void set_sequence(ot_value *y, ot_dtype dtype)
+{
+    y->kind = OT_VALUE_SEQUENCE;
+    y->dtype = dtype;
+}
+
+static void infer_sequence(ot_infer *c, const ot_node *node)
+{
+    ot_value *y = node->n_outputs > 0 ? node->outputs[0] : NULL;
+
+    if (y == NULL)
+        return;
+    if (ot__node_is(node, "", "SequenceLength"))
+        ot_infer_set(c, 0, OT_I64, &OT_SHAPE_SCALAR);
+    else if (!ot__node_is(node, "", "SequenceAt") && !ot__node_is(node, "", "ConcatFromSequence"))
+        set_sequence(y, held_type(node));
+    else if (held_type(node) != OT_DTYPE_UNDEFINED)
+        ot_infer_set_unknown(c, 0, held_type(node));
+}
+
+// What is carried from turn to turn, where the body does not say it.
+static void infer_turn_output(ot_infer *c, int i, const ot_value *made, const ot_value *carried)
+{
+    const ot_value *like = made->kind == OT_VALUE_UNTYPED && carried != NULL ? carried : made;
+    ot_value *y = ot_infer_node(c)->outputs[i];
+
+    if (y == NULL || like->dtype == OT_DTYPE_UNDEFINED)
+        return;
+    if (like->kind == OT_VALUE_SEQUENCE)
+        set_sequence(y, like->dtype);
+    else if (like->kind == OT_VALUE_TENSOR)
+        ot_infer_set_unknown(c, i, like->dtype);
+}
+
 static void infer_control(ot_infer *c)
 {
     const ot_node *node = ot_infer_node(c);
-    const ot_attr *body = ot__node_attr(node, "body");
-    const bool is_loop = ot__node_is(node, "", "Loop");
+    const bool is_loop = ot__node_is(node, "", "Loop"), is_branch = ot__node_is(node, "", "If");
+    const ot_attr *body = ot__node_attr(node, is_branch ? "then_branch" : "body");
+    const int n_asked = is_loop ? 2 : is_branch;
 
-    if (body == NULL || body->kind != OT_ATTR_GRAPH)
+    if (body == NULL || body->kind != OT_ATTR_GRAPH) {
+        infer_sequence(c, node);
         return;
-    for (int i = 0; i < node->n_outputs && i + is_loop < body->g->n_outputs; i++) {
-        const ot_value *y = body->g->outputs[i + is_loop];
-
-        if (y->kind == OT_VALUE_TENSOR && y->dtype != OT_DTYPE_UNDEFINED)
-            ot_infer_set_unknown(c, i, y->dtype);
     }
-    for (int i = 0; is_loop && i < 2; i++)
+    for (int i = 0; i < node->n_outputs && i + is_loop < body->g->n_outputs; i++)
+        infer_turn_output(c, i, body->g->outputs[i + is_loop],
+                          is_loop && i + 2 < body->g->n_inputs && i + 2 < node->n_inputs
+                              ? node->inputs[i + 2]
+                              : NULL);
+    for (int i = 0; i < n_asked; i++)
         (void)ot_infer_constant(c, i);
 }
 
 const ot_op_def ot__op_control[] = {
-    {.name = "a loop",
+    {.name = "a loop or a sequence",
      .since = 1,
      .inputs = any_ports,
      .outputs = any_ports,

@@ -127,7 +127,7 @@ static ot_status collect_controls(controls *c)
 static bool has_control(const ot_graph *graph)
 {
     for (int n = 0; n < graph->n_nodes; n++)
-        if (ot__is_control(graph->nodes[n]))
+        if (ot__is_control(graph->nodes[n]) || ot__node_is(graph->nodes[n], "", "SequenceMap"))
             return true;
     return false;
 }
@@ -240,11 +240,9 @@ static ot_status probe(controls *c)
 
 // ---- rewriting ----
 
-static ot_status take_branch(controls *c, const control *of)
+static ot_status take_branch(ot_graph *graph, ot_node *node, bool condition, bool *has_changed)
 {
-    ot_node *node = of->node;
-    const ot_graph *branch =
-        ot__body_of(node, of->condition.number != 0 ? "then_branch" : "else_branch");
+    const ot_graph *branch = ot__body_of(node, condition ? "then_branch" : "else_branch");
     ot_value **made;
     ot_status st;
 
@@ -253,11 +251,11 @@ static ot_status take_branch(controls *c, const control *of)
     made = ot__alloc_zero((size_t)branch->n_outputs + 1, sizeof(ot_value *));
     OT_TRY(ot__made(made));
     ot__node_detach(node);
-    st = ot__graph_inline_body(c->model->graph, branch, NULL, made);
+    st = ot__graph_inline_body(graph, branch, NULL, made);
     for (int i = 0; i < node->n_outputs && st == OT_OK; i++)
-        st = ot__hand_on(c->model->graph, made[i], node->outputs[i]);
+        st = ot__hand_on(graph, made[i], node->outputs[i]);
     ot__free(made);
-    c->has_changed = true;
+    *has_changed = true;
     return st;
 }
 
@@ -274,7 +272,9 @@ static ot_status take_turns(controls *c, const control *of)
 static ot_status rewrite_known(controls *c, const control *of)
 {
     if (ot__node_is(of->node, "", "If"))
-        return of->condition.is_known ? take_branch(c, of) : OT_OK;
+        return of->condition.is_known ? take_branch(c->model->graph, of->node,
+                                                    of->condition.number != 0, &c->has_changed)
+                                      : OT_OK;
     if (is_open(&of->condition) || !of->turns.is_known)
         return OT_OK;
     return take_turns(c, of);
@@ -283,6 +283,11 @@ static ot_status rewrite_known(controls *c, const control *of)
 static ot_status run_round(controls *c)
 {
     c->has_changed = false;
+    OT_TRY(ot__map_to_loop(c->model->graph, &c->has_changed));
+    if (c->has_changed) {
+        ot__graph_drop_detached(c->model->graph);
+        OT_TRY(ot__graph_sort(c->model->graph));
+    }
     OT_TRY(collect_controls(c));
     OT_TRY(probe(c));
     for (int i = 0; i < c->n; i++)
@@ -342,6 +347,30 @@ static bool is_told(const ot_node *node)
     return ot__node_is(node, "", "Scan") || (!is_open(&count) && !is_open(&condition));
 }
 
+// Types first: a node that hands on a sequence has no record.
+static ot_status resolve_record(const ot_model *model, ot_node *node)
+{
+    if (ot__is_control(node) || ot__is_sequence_node(node)) {
+        node->op = ot__op_control;
+        return ot__op_infer(node);
+    }
+    if (node->op != NULL)
+        return OT_OK;
+    OT_TRY(ot__op_lookup(model, node, &node->op));
+    return ot__op_check_node(node);
+}
+
+static ot_status resolve_records(ot_model *model)
+{
+    ot_graph *graph = model->graph;
+
+    ot__graph_drop_detached(graph);
+    OT_TRY(ot__graph_sort(graph));
+    for (int n = 0; n < graph->n_nodes; n++)
+        OT_TRY(resolve_record(model, graph->nodes[n]));
+    return OT_OK;
+}
+
 // What the turns have brought into the graph.
 static ot_status resolve_turns(ot_model *model)
 {
@@ -354,35 +383,40 @@ static ot_status resolve_turns(ot_model *model)
         if (node->graph == graph && ot__node_is(node, "", "If"))
             OT_TRY(ot__branch_both(graph, node, &has_changed));
     }
-    ot__graph_drop_detached(graph);
-    for (int n = 0; n < graph->n_nodes; n++) {
-        ot_node *node = graph->nodes[n];
+    return resolve_records(model);
+}
 
-        if (ot__is_control(node))
-            node->op = ot__op_control;
-        if (node->op != NULL)
-            continue;
-        OT_TRY(ot__op_lookup(model, node, &node->op));
-        OT_TRY(ot__op_check_node(node));
-    }
-    return ot__graph_sort(graph);
+ot_status ot__take_sequences(ot_model *model, bool *has_changed)
+{
+    const int n_nodes = model->graph->n_nodes;
+    int n_left = 0;
+
+    OT_TRY(ot__fuse_sequence(model));
+    for (int n = 0; n < model->graph->n_nodes; n++)
+        n_left += model->graph->nodes[n]->op != NULL;
+    *has_changed = n_left < n_nodes; // it has left nodes out, or rewritten them
+    return *has_changed ? resolve_records(model) : OT_OK;
 }
 
 ot_status ot__take_turns(ot_model *model, ot_node *node, int64_t *n_left, bool *has_changed)
 {
+    const bool is_branch = ot__node_is(node, "", "If");
     const asked turns = ot__node_is(node, "", "Scan") ? ask_scanned(node) : (asked){0};
+    const asked condition = is_branch ? ask(control_input(node, 0)) : (asked){0};
     ot_status st = OT_OK;
 
     *has_changed = false;
-    if (ot__node_is(node, "", "Loop"))
+    if (condition.is_known)
+        st = take_branch(model->graph, node, condition.number != 0, has_changed);
+    else if (ot__node_is(node, "", "Loop"))
         st = turn_loop(model->graph, node, n_left, has_changed);
     else if (turns.is_known)
         st = ot__unroll(model->graph, node, turns.number, n_left, has_changed);
     OT_TRY(st);
     if (*has_changed)
         return resolve_turns(model);
-    if (ot__node_is(node, "", "If"))
-        return refuse_turns(node, "it makes sequences, which data decide");
+    if (is_branch)
+        return condition.is_known ? refuse_turns(node, "its branch makes too little") : OT_OK;
     return is_told(node) ? refuse_turns(node, "it takes too many turns, or none and says no shape "
                                               "of what they make")
                          : OT_OK;

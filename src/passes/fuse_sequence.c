@@ -41,6 +41,32 @@ typedef struct sequences {
     int64_t n_items;
 } sequences;
 
+bool ot__is_sequence_node(const ot_node *node)
+{
+    static const char *const types[] = {"SplitToSequence",    "SequenceConstruct", "SequenceEmpty",
+                                        "SequenceInsert",     "SequenceErase",     "SequenceAt",
+                                        "ConcatFromSequence", "SequenceLength"};
+
+    if (ot__node_is(node, "", "Identity"))
+        return node->n_inputs > 0 && node->inputs[0] && node->inputs[0]->kind == OT_VALUE_SEQUENCE;
+    for (size_t i = 0; i < OT_COUNT(types); i++)
+        if (ot__node_is(node, "", types[i]))
+            return true;
+    return false;
+}
+
+int ot__sequence_decider(const ot_node *node)
+{
+    const int i = ot__node_is(node, "", "SequenceInsert") ? 2
+                  : ot__node_is(node, "", "SplitToSequence") ||
+                          ot__node_is(node, "", "SequenceErase") ||
+                          ot__node_is(node, "", "SequenceAt")
+                      ? 1
+                      : -1;
+
+    return i >= 0 && i < node->n_inputs && node->inputs[i] ? i : -1;
+}
+
 static int64_t int_attr(const ot_node *node, const char *name, int64_t otherwise)
 {
     const ot_attr *attr = ot__node_attr(node, name);
@@ -303,6 +329,7 @@ static bool set_ends(ot_node *node, const char *op_type, ot_value *const *ends, 
     node->inputs = inputs;
     node->n_inputs = n;
     node->op_type = op_type;
+    node->op = NULL; // for who looks records up
     return true;
 }
 

@@ -30,12 +30,26 @@ static ot_status note_unknown(unknown_list *list, const ot_model *model, const o
     return ot__made(ot__map_put(&list->seen, line, list));
 }
 
-// Of loops a step tells how many turns they take; what is inside of them comes out with their
-// turns.
+static bool has_sequence(ot_value *const *values, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (values[i] && values[i]->kind == OT_VALUE_SEQUENCE)
+            return true;
+    return false;
+}
+
+// Of loops a step tells how many turns they take, and of sequences which tensors they hold; what is
+// inside of loops comes out with their turns. A model does not take or give sequences.
 static bool waits_for_data(const ot_node *node)
 {
-    return ot__is_control(node) &&
-           (node->graph->parent != NULL || ot__body_of(node, "body") != NULL);
+    const ot_graph *graph = node->graph, *branch = ot__body_of(node, "then_branch");
+
+    if (ot__is_control(node))
+        return graph->parent != NULL || ot__body_of(node, "body") != NULL ||
+               (branch != NULL && has_sequence(branch->outputs, branch->n_outputs));
+    return ot__is_sequence_node(node) &&
+           (graph->parent != NULL || (!has_sequence(graph->inputs, graph->n_inputs) &&
+                                      !has_sequence(graph->outputs, graph->n_outputs)));
 }
 
 // A domain that is not imported is another mistake, which ot__op_lookup names.

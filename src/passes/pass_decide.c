@@ -34,13 +34,21 @@ static bool is_open_value(const ot_value *value)
            (!value->has_shape || !ot__shape_is_static(&value->shape));
 }
 
+// Makes a tensor of what a sequence holds; how many it holds is a number that decides.
+static bool reads_sequence(const ot_node *node)
+{
+    return ot__is_sequence_node(node) && node->n_outputs > 0 && node->outputs[0] != NULL &&
+           node->outputs[0]->kind != OT_VALUE_SEQUENCE;
+}
+
 // The first node in order, of those `among` which are marked; NULL: all. The shapes of its inputs
 // are known.
 static ot_node *find_open(const ot_graph *graph, const bool *among, const ot_value **open)
 {
     *open = NULL;
     for (int n = 0; n < graph->n_nodes; n++) {
-        if ((among == NULL || among[n]) && ot__is_control(graph->nodes[n]))
+        if ((among == NULL || among[n]) &&
+            (ot__is_control(graph->nodes[n]) || reads_sequence(graph->nodes[n])))
             return graph->nodes[n];
         for (int i = 0; (among == NULL || among[n]) && i < graph->nodes[n]->n_outputs; i++)
             if (is_open_value(graph->nodes[n]->outputs[i])) {
@@ -127,7 +135,7 @@ static ot_status add_others(deciding *d, const bool *among)
     OT_THEN(st, ot__made(waits != NULL));
     for (int n = 0; st == OT_OK && n < graph->n_nodes; n++) {
         ot_node *node = graph->nodes[n];
-        bool is_behind = ot__is_control(node), is_open;
+        bool is_behind = ot__is_control(node) || ot__is_sequence_node(node), is_open;
 
         for (int i = 0; i < node->n_inputs; i++)
             is_behind = is_behind || (node->inputs[i] != NULL &&
@@ -160,8 +168,50 @@ static ot_status refuse_open(const deciding *d)
                      d->open->has_shape ? OT_DIMS_TEXT(d->model, &d->open->shape) : "?");
 }
 
+// Places in sequences that the node reads, of all that lies before it.
+static ot_status add_places(deciding *d, const bool *is_before)
+{
+    const ot_graph *graph = d->model->graph;
+
+    for (int n = 0; n < graph->n_nodes; n++) {
+        ot_node *node = graph->nodes[n];
+        const int i = is_before[n] ? ot__sequence_decider(node) : -1;
+
+        if (i >= 0 && may_decide(node, i) && !is_decider(d, node->inputs[i]))
+            OT_TRY(ot__made(ot__arena_push(d->model->arena, &d->deciders, &d->capacity,
+                                           &d->n_deciders, &node->inputs[i], sizeof(ot_value *))));
+    }
+    return OT_OK;
+}
+
+// Sequences become tensors when all their places are known.
+static ot_status ask_sequence(deciding *d)
+{
+    bool *is_before = ot__alloc_zero((size_t)d->model->graph->n_nodes + 1, sizeof *is_before);
+    ot_status st = ot__made(is_before != NULL);
+
+    d->open = d->node->outputs[0];
+    forget_deciders(d);
+    OT_THEN(st, mark_before(d->model->graph, d->open, is_before));
+    OT_THEN(st, add_places(d, is_before));
+    ot__free(is_before);
+    OT_TRY(st);
+    d->n_described = d->n_deciders;
+    if (d->n_deciders > 0)
+        return OT_OK;
+    OT_TRY(ot__take_sequences(d->model, &d->is_again));
+    if (d->is_again)
+        return ot__pass_fold_branches(d->model);
+    return ot__error(OT_ERR_INVALID,
+                     "%s: what it takes does not follow: a place is outside its sequence, or the "
+                     "sequence holds other tensors than it takes",
+                     OT_LABEL(d->node));
+}
+
 static ot_status ask_open(deciding *d, const bool *among)
 {
+    if (reads_sequence(d->node))
+        return ask_sequence(d);
     if (ot__is_control(d->node)) {
         OT_TRY(ot__take_turns(d->model, d->node, &d->n_left, &d->is_again));
         if (d->is_again)

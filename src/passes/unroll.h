@@ -20,6 +20,12 @@ const ot_tensor *ot__control_constant(const ot_value *value);
 // y, which may be NULL, becomes x.
 ot_status ot__hand_on(ot_graph *graph, ot_value *x, ot_value *y);
 bool ot__is_control(const ot_node *node); // If, Loop or Scan
+// fuse_sequence.c: makes, changes or reads a sequence of tensors.
+bool ot__is_sequence_node(const ot_node *node);
+int ot__sequence_decider(const ot_node *node); // its input that decides on places; -1: there is none
+ot_status ot__map_to_loop(ot_graph *graph, bool *has_changed); // fuse_sequence_map.c
+// Sequences whose places are known become tensors, in a specialised graph.
+ot_status ot__take_sequences(ot_model *model, bool *has_changed);
 // Of a specialised graph: the turns of a Loop or Scan as far as count and condition are constants,
 // one after the other where a condition may end them. OT_ERR_UNSUPPORTED where there are too many.
 ot_status ot__take_turns(ot_model *model, ot_node *node, int64_t *n_left, bool *has_changed);

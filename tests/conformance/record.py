@@ -6,7 +6,7 @@ usage: record.py [--small BYTES --without EXPECTED] [--older] OUT.zip
 
 Of every test the zip holds
 
-  NAME.onnx         the test's model
+  NAME.onnx         the test's model; sequences that it takes or gives are put together of tensors and taken apart in it
   NAME.data.onnx    inputs in0, in1, ... and expected outputs out0, out1, ... as the initializers of a model without nodes
   NAME.shapes.onnx  the model with symbolic input extents, its outputs typed as onnx.shape_inference infers them; small
                     integer inputs, which shapes depend on, are initializers there
@@ -85,6 +85,63 @@ def symbolic(model, inputs):
     return model
 
 
+def held_type(value):
+    return value.type.sequence_type.elem_type.tensor_type.elem_type
+
+
+def sequence_of(value, arrays, graph):
+    """Nodes that put an input together of tensors, which become inputs."""
+    names = [f"{value.name}_{i}" for i in range(len(arrays))]
+    for name, array in zip(names, arrays):
+        graph.input.append(helper.make_tensor_value_info(name, held_type(value), np.asarray(array).shape))
+    if names:
+        return [helper.make_node("SequenceConstruct", names, [value.name])]
+    return [helper.make_node("SequenceEmpty", [], [value.name], dtype=held_type(value))]
+
+
+def tensors_of(value, arrays, graph):
+    """Nodes that take an output apart, whose tensors and their number become outputs."""
+    length = f"{value.name}_length"
+    graph.output.append(helper.make_tensor_value_info(length, TensorProto.INT64, ()))
+    nodes = [helper.make_node("SequenceLength", [value.name], [length])]
+    for i, array in enumerate(arrays):
+        name, at = f"{value.name}_{i}", f"{value.name}_at_{i}"
+        graph.initializer.append(helper.make_tensor(at, TensorProto.INT64, (), [i]))
+        graph.output.append(helper.make_tensor_value_info(name, held_type(value), np.asarray(array).shape))
+        nodes.append(helper.make_node("SequenceAt", [value.name, at], [name]))
+    return nodes
+
+
+def without_sequences(model, inputs, outputs):
+    """The model between tensors: sequences that it takes or gives are put together and taken apart in it."""
+    graph = model.graph
+    if not any(value.type.HasField("sequence_type") for value in (*graph.input, *graph.output)):
+        return model, inputs, outputs
+    model = copy.deepcopy(model)
+    graph = model.graph
+    given, made, before, behind = list(graph.input), list(graph.output), [], []
+    new_inputs, new_outputs = [], []
+    del graph.input[:], graph.output[:]
+    for value, x in zip(given, inputs):
+        if value.type.HasField("sequence_type"):
+            before += sequence_of(value, x, graph)
+            new_inputs += x
+        else:
+            graph.input.append(value)
+            new_inputs.append(x)
+    for value, y in zip(made, outputs):
+        if value.type.HasField("sequence_type"):
+            behind += tensors_of(value, y, graph)
+            new_outputs += [np.int64(len(y)), *y]
+        else:
+            graph.output.append(value)
+            new_outputs.append(y)
+    nodes = [*before, *graph.node, *behind]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return model, new_inputs, new_outputs
+
+
 class Test:
     def __init__(self, name, model, inputs, outputs, rtol, atol):
         self.name = name
@@ -113,10 +170,10 @@ def collect():
 
 
 def make_test(case):
-    """None where a value is not a tensor (sequences, optionals)."""
-    inputs, outputs = case.data_sets[0]
+    """None where a value may be absent (optionals)."""
     try:
-        return Test(case.name, case.model, inputs, outputs, case.rtol, case.atol)
+        model, inputs, outputs = without_sequences(case.model, *case.data_sets[0])
+        return Test(case.name, model, inputs, outputs, case.rtol, case.atol)
     except TypeError:
         return None
 
@@ -212,7 +269,7 @@ def main():
     if options.small:
         tests = smallest(tests, options.small)
     write(tests, options.out)
-    print(f"{options.out}: {len(tests)} tests of onnx {onnx.__version__}; {left_out} with sequences or optionals left out")
+    print(f"{options.out}: {len(tests)} tests of onnx {onnx.__version__}; {left_out} with optionals left out")
 
 
 if __name__ == "__main__":

@@ -45,6 +45,21 @@ static const char bags_text[] =
          "  }>"
          "  z = ReduceSumSquare<keepdims = 0>(bags) }";
 
+// A list that a loop puts together, one tensor a turn: of two kinds, in an order that alternates.
+static const char listed_text[] =
+    HEAD "(double[2,2] x, double[2,2] v, int64 n) => (double z)"
+         "<int64 zero = {0}, int64 two = {2}, double half = {0.5}>"
+         "{ none = SequenceEmpty<dtype = 11>() m = Mul(x, v)"
+         "  h, list = Loop (n, , m, none) <body = turn (int64 i, bool go, double[2,2] a,"
+         "    seq(double[2,2]) l) => (bool goes, double[2,2] b, seq(double[2,2]) k) {"
+         "    goes = Identity(go) s = ReduceSum<keepdims = 0>(a) big = Greater(s, half)"
+         "    b = If (big) <then_branch = large () => (double[2,2] p) { p = Mul(a, v) },"
+         "      else_branch = small () => (double[2,2] q) { q = Add(a, x) }>"
+         "    place = Mod(i, two) k = SequenceInsert(l, b, place) }>"
+         "  first = SequenceAt(list, zero) all = ConcatFromSequence<axis = 1>(list)"
+         "  c = ReduceSumSquare<keepdims = 0>(all) d = ReduceSum<keepdims = 0>(first)"
+         "  z = Mul(c, d) }";
+
 static double value_of(const ot_model *model, ot_tensor *const *in)
 {
     ot_tensor *z = NULL;
@@ -131,6 +146,12 @@ static void a_condition_that_ends_a_loop_ends_its_gradient(void **state)
 {
     (void)state;
     check_numbers(until_text, OT_SHAPE(2), OT_SHAPE(2), OT_F64, (const double[]){0.9, 0.2, 40}, 3);
+}
+
+static void a_list_that_a_loop_puts_together_has_a_gradient(void **state)
+{
+    (void)state;
+    check_numbers(listed_text, OT_SHAPE(2, 2), OT_SHAPE(2, 2), OT_I64, (const double[]){1, 5}, 2);
 }
 
 static void a_layer_of_any_number_of_steps_has_a_gradient(void **state)
@@ -223,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gradient_goes_through_as_many_turns_as_an_element_says),
         cmocka_unit_test(a_condition_that_ends_a_loop_ends_its_gradient),
+        cmocka_unit_test(a_list_that_a_loop_puts_together_has_a_gradient),
         cmocka_unit_test(a_layer_of_any_number_of_steps_has_a_gradient),
         cmocka_unit_test(what_many_turns_ask_is_asked_at_once),
         cmocka_unit_test(a_wrong_backward_is_refused),
