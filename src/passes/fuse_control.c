@@ -283,7 +283,7 @@ static ot_status rewrite_known(controls *c, const control *of)
 static ot_status run_round(controls *c)
 {
     c->has_changed = false;
-    OT_TRY(ot__map_to_loop(c->model->graph, &c->has_changed));
+    OT_TRY(ot__to_loops(c->model->graph, &c->has_changed));
     if (c->has_changed) {
         ot__graph_drop_detached(c->model->graph);
         OT_TRY(ot__graph_sort(c->model->graph));

@@ -23,7 +23,8 @@ bool ot__is_control(const ot_node *node); // If, Loop or Scan
 // fuse_sequence.c: makes, changes or reads a sequence of tensors.
 bool ot__is_sequence_node(const ot_node *node);
 int ot__sequence_decider(const ot_node *node); // its input that decides on places; -1: there is none
-ot_status ot__map_to_loop(ot_graph *graph, bool *has_changed); // fuse_sequence_map.c
+// fuse_to_loop.c: SequenceMap and Scan with a batch become Loop.
+ot_status ot__to_loops(ot_graph *graph, bool *has_changed);
 // Sequences whose places are known become tensors, in a specialised graph.
 ot_status ot__take_sequences(ot_model *model, bool *has_changed);
 // Of a specialised graph: the turns of a Loop or Scan as far as count and condition are constants,
