@@ -41,7 +41,7 @@ static ot_status div_grad_op_run(const ot_run *r)
     if (da != NULL)
         p.da_sum = r->scratch;
     if (db != NULL)
-        p.db_sum = (double *)r->scratch + p.a_count;
+        p.db_sum = p.a_count > 0 ? (double *)r->scratch + p.a_count : r->scratch;
     ot__ref_div_grad(da == NULL ? NULL : da->data, db == NULL ? NULL : db->data, r->in[0]->data,
                      r->in[1]->data, r->in[2]->data, &p, r->in[0]->dtype);
     return OT_OK;
