@@ -35,6 +35,7 @@ void ot__isa_limit(ot__isa isa);
     X(norms)                                                                                       \
     X(pools)                                                                                       \
     X(reducers)                                                                                    \
+    X(row_pools)                                                                                   \
     X(rows)                                                                                        \
     X(samplers)                                                                                    \
     X(tiles)                                                                                       \

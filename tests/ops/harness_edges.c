@@ -32,6 +32,8 @@ static int64_t tile_extent(const char *name)
         {"reduce_columns", ot__reducers_best()->columns},
         {"reduce_steps", ot__reducers_best()->steps},
         {"pool_channels", ot__pools_best()->channels},
+        {"pool_lanes", ot__row_pools_best()->lanes},
+        {"pool_piece", ot__row_pools_best()->piece},
         {"positions", ot__samplers_best()->positions},
         {"channel_block", CHANNEL_BLOCK}, // of ot__layout_blocked
     };

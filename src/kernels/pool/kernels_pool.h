@@ -70,6 +70,19 @@ typedef struct ot__pools {
                           const ot__channels *c);
     int64_t channels; // worked on at once
 } ot__pools;
+
+// ---- simd_pool_rows.c: pools in f32 on row-major planes of at most INT32_MAX elements, with
+// windows that ot__pool_has_short_rows() ----
+
+enum { OT__POOL_ROW_REACH = 64, OT__POOL_ROW_STRIDE = 16 };
+bool ot__pool_has_short_rows(const ot__window *w);
+// One table per instruction set.
+typedef struct ot__row_pools {
+    void (*max_pool)(float *y, const ot__maxima *at, const float *x, const ot__pool *p);
+    void (*average_pool)(float *y, const float *x, const ot__pool *p);
+    void (*average_pool_grad)(float *dx, const float *dy, const ot__pool *p);
+    int64_t lanes, piece; // windows of a row: at once, and before the next piece of it
+} ot__row_pools;
 // Position of the first index outside its plane, or -1.
 int64_t ot__pool_check_indices(const int64_t *indices, const ot__window *w, const ot__channels *c);
 

@@ -135,6 +135,12 @@ bool ot__ref_max_pool_lengthen(int64_t *indices, const uint8_t *cells, const int
     return true;
 }
 
+bool ot__pool_has_short_rows(const ot__window *w)
+{
+    return w->stride[2] <= OT__POOL_ROW_STRIDE &&
+           (w->kernel[2] - 1) * w->dilation[2] < OT__POOL_ROW_REACH;
+}
+
 int64_t ot__pool_check_indices(const int64_t *indices, const ot__window *w, const ot__channels *c)
 {
     for (int64_t unit = 0; unit < c->outer * c->blocks; unit++)

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "kernels/pool/overlap.h"
 #include "kernels/simd.h"
 
 enum { TILE = 16 }; // channels worked on at once
@@ -17,21 +18,6 @@ typedef struct job {
     ot__maxima at; // written or read
     atomic_bool some_outside;
 } job;
-
-// First and last kernel positions along axis a that meet the input, for output position o.
-static int64_t first_inside(const ot__window *w, int a, int64_t o)
-{
-    const int64_t at = o * w->stride[a] - w->pad[a];
-
-    return at >= 0 ? 0 : (-at + w->dilation[a] - 1) / w->dilation[a];
-}
-
-static int64_t behind_inside(const ot__window *w, int a, int64_t o)
-{
-    const int64_t room = w->in[a] - (o * w->stride[a] - w->pad[a]);
-
-    return room <= 0 ? 0 : OT_MIN(w->kernel[a], (room + w->dilation[a] - 1) / w->dilation[a]);
-}
 
 typedef struct best {
     float value[TILE];
@@ -51,26 +37,6 @@ OT_SIMD_INLINE void take_larger(best *b, const float *x, int32_t at, int width)
         b->value[k] = v != v ? v : value;
         b->at[k] = v != v ? at : position;
     }
-}
-
-// The part of one window that lies in the input, as kernel positions.
-typedef struct overlap {
-    int64_t first[OT__WINDOW_AXES], behind[OT__WINDOW_AXES], origin[OT__WINDOW_AXES];
-} overlap;
-
-static void find_inside(overlap *w, int a, const ot__window *window, int64_t o)
-{
-    w->first[a] = first_inside(window, a, o);
-    w->behind[a] = behind_inside(window, a, o);
-    w->origin[a] = o * window->stride[a] - window->pad[a];
-}
-
-static bool misses_input(const overlap *part)
-{
-    for (int a = 0; a < OT__WINDOW_AXES; a++)
-        if (part->first[a] >= part->behind[a])
-            return true;
-    return false;
 }
 
 // Position in the plane of a kernel position.

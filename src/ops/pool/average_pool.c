@@ -51,6 +51,51 @@ static void average_pool_grad_like_infer(ot_infer *c)
 #define TEMPLATE "ops/pool/average_pool.tmpl.h"
 #include "kernels/by_float.tmpl.h"
 
+// ---- f32 ----
+
+enum { SUMS_MAX = 1024 }; // elements of a window that are added up in f32
+
+static bool average_takes_rows(const ot_prep *p, const ot_arg *x)
+{
+    const ot_node *node = ot_prep_node(p);
+    ot__geometry g;
+    ot__window w;
+
+    if (x->count == 0)
+        return ot_prep_declines(p, "there is nothing to compute");
+    (void)ot__pool_read(NULL, node, &x->shape, &g);
+    w = ot__window_make(&g, &x->shape, &x->shape);
+    if (w.n_kernel > SUMS_MAX || !ot__pool_has_short_rows(&w))
+        return ot_prep_declines(p, "the window is large");
+    return true;
+}
+
+static bool average_pool_can_simd(const ot_prep *p)
+{
+    return average_takes_rows(p, ot_prep_in(p, 0));
+}
+
+static bool average_pool_grad_can_simd(const ot_prep *p)
+{
+    return average_takes_rows(p, ot_prep_out(p, 0));
+}
+
+static ot_status average_pool_run_simd(const ot_run *r)
+{
+    const ot__pool_state *p = r->state;
+
+    ot__row_pools_best()->average_pool(r->out[0]->data, r->in[0]->data, &p->pool);
+    return OT_OK;
+}
+
+static ot_status average_pool_grad_run_simd(const ot_run *r)
+{
+    const ot__pool_state *p = r->state;
+
+    ot__row_pools_best()->average_pool_grad(r->out[0]->data, r->in[0]->data, &p->pool);
+    return OT_OK;
+}
+
 // ---- the gradient, spread over the windows by a transposed convolution ----
 
 // Elements of window `position` along spatial axis a that the mean is over; x has extent n.
@@ -157,9 +202,16 @@ static void average_pool_rule(ot_grad *g)
 static const ot_port average_pool_grad_in[] = {{"dY", "T", 0}, {0}};
 static const ot_port average_pool_grad_like_in[] = {{"dY", "T", 0}, {"shape", "i64", 0}, {0}};
 static const ot_kernel average_pool_kernels[] = {
-    OT__REF_KERNELS(ot__pool_prepare, average_pool_run), {0}};
+    OT__SIMD_KERNEL("T: f32", average_pool_can_simd, ot__pool_prepare, average_pool_run_simd),
+    OT__REF_KERNELS(ot__pool_prepare, average_pool_run),
+    {0},
+};
 static const ot_kernel average_pool_grad_kernels[] = {
-    OT__REF_KERNELS(ot__pool_grad_prepare, average_pool_grad_run), {0}};
+    OT__SIMD_KERNEL("T: f32", average_pool_grad_can_simd, ot__pool_grad_prepare,
+                    average_pool_grad_run_simd),
+    OT__REF_KERNELS(ot__pool_grad_prepare, average_pool_grad_run),
+    {0},
+};
 const ot_op_def ot__op_average_pool[] = {
     {.name = "AveragePool",
      .since = 7,

@@ -130,7 +130,11 @@ static ot_status max_pool_run_simd(const ot_run *r)
     const ot__pool_state *p = r->state;
     const ot__maxima at = maxima_in(r->n_out > 1 ? r->out[1] : NULL);
 
-    ot__pools_best()->max_pool(r->out[0]->data, &at, r->in[0]->data, &p->pool.window, &p->channels);
+    if (p->channels.width == 1 && ot__pool_has_short_rows(&p->pool.window))
+        ot__row_pools_best()->max_pool(r->out[0]->data, &at, r->in[0]->data, &p->pool);
+    else
+        ot__pools_best()->max_pool(r->out[0]->data, &at, r->in[0]->data, &p->pool.window,
+                                   &p->channels);
     return OT_OK;
 }
 

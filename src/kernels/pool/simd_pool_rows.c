@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools in f32 on row-major planes, compiled once per instruction set (OT_ISA): a lane is one of
+// the windows of a row.
+//
+// A row of the image is split into phases, as many as its stride: phase r has elements r, r +
+// stride, and so on, so that what windows side by side have at one kernel position lies side by
+// side. It begins where the first window does; what lies outside of the image is filled in.
+#include "kernels/kernels.h"
+
+#include <string.h>
+
+#include "kernels/pool/overlap.h"
+#include "kernels/simd.h"
+
+enum {
+    LANES = OT_VECTOR_LANES,
+    PIECE = 128, // windows of a row worked on at once
+    ROOM = 512,  // elements of a row worked on at once: two registers of each phase at least
+    REACH = OT__POOL_ROW_REACH,
+    STRIDE = OT__POOL_ROW_STRIDE,
+};
+
+typedef struct row_job {
+    const ot__pool *p;
+    const float *from;
+    float *to;
+    ot__maxima at;
+} row_job;
+
+static int64_t round_to_lanes(int64_t n)
+{
+    return (n + LANES - 1) / LANES * LANES;
+}
+
+// ---- pieces of rows ----
+
+typedef struct row_piece {
+    int64_t first, n;      // windows
+    int64_t start;         // of the first one in the row; below 0 in the padding
+    int64_t pitch;         // elements of a phase: whole registers
+    int64_t tap[REACH];    // per kernel position: where the first window has it in the phases
+    float divisors[PIECE]; // of averages: elements of a window along the row
+} row_piece;
+
+// The piece that begins with window `first`.
+static void cut_piece(row_piece *c, const ot__window *w, int64_t first)
+{
+    const int64_t stride = w->stride[2], dilation = w->dilation[2];
+    const int64_t beyond = (w->kernel[2] - 1) * dilation / stride; // the last window's start
+    const int64_t room = ROOM / stride / LANES * LANES - round_to_lanes(beyond);
+
+    c->first = first;
+    c->n = OT_MIN(OT_MIN(PIECE, room), w->out[2] - first);
+    c->start = first * stride - w->pad[2];
+    c->pitch = round_to_lanes(round_to_lanes(c->n) + beyond);
+    for (int64_t k = 0; k < w->kernel[2]; k++)
+        c->tap[k] = k * dilation % stride * c->pitch + k * dilation / stride;
+}
+
+// Elements first .. behind of the piece, of `stride` phases, lie in the image.
+static void find_image_part(const row_piece *c, const ot__window *w, int64_t *first,
+                            int64_t *behind)
+{
+    const int64_t n = c->pitch * w->stride[2];
+
+    *first = OT_MIN(OT_MAX(-c->start, 0), n);
+    *behind = OT_MAX(OT_MIN(w->in[2] - c->start, n), *first);
+}
+
+OT_SIMD_INLINE void split_by(float *phases, const float *row, int64_t pitch, int64_t stride)
+{
+    OT_SIMD_LOOP
+    for (int64_t i = 0; i < pitch; i++)
+        for (int64_t r = 0; r < stride; r++)
+            phases[r * pitch + i] = row[i * stride + r];
+}
+
+OT_SIMD_INLINE void join_by(float *row, const float *phases, int64_t pitch, int64_t stride)
+{
+    OT_SIMD_LOOP
+    for (int64_t i = 0; i < pitch; i++)
+        for (int64_t r = 0; r < stride; r++)
+            row[i * stride + r] = phases[r * pitch + i];
+}
+
+// The row's phases, in `phases` unless the row is the only one.
+static const float *split_row(float *phases, const float *row, int64_t pitch, int64_t stride)
+{
+    switch (stride) { // the usual ones become shuffles
+    case 1:
+        return row;
+    case 2:
+        split_by(phases, row, pitch, 2);
+        return phases;
+    case 3:
+        split_by(phases, row, pitch, 3);
+        return phases;
+    case 4:
+        split_by(phases, row, pitch, 4);
+        return phases;
+    default:
+        split_by(phases, row, pitch, stride);
+        return phases;
+    }
+}
+
+// The reverse.
+static const float *join_row(float *row, const float *phases, int64_t pitch, int64_t stride)
+{
+    switch (stride) {
+    case 1:
+        return phases;
+    case 2:
+        join_by(row, phases, pitch, 2);
+        return row;
+    case 3:
+        join_by(row, phases, pitch, 3);
+        return row;
+    case 4:
+        join_by(row, phases, pitch, 4);
+        return row;
+    default:
+        join_by(row, phases, pitch, stride);
+        return row;
+    }
+}
+
+// The rows of an image that windows of one row meet: kernel position (d, h) has its row `depth` * d
+// + `height` * h elements behind `start`.
+typedef struct row_set {
+    overlap part; // of the first two axes
+    int64_t start, depth, height;
+} row_set;
+
+static void find_rows(row_set *s, const ot__window *w, int64_t d, int64_t h)
+{
+    find_inside(&s->part, 0, w, d);
+    find_inside(&s->part, 1, w, h);
+    s->start = (s->part.origin[0] * w->in[1] + s->part.origin[1]) * w->in[2];
+    s->depth = w->dilation[0] * w->in[1] * w->in[2];
+    s->height = w->dilation[1] * w->in[2];
+}
+
+// The piece of each row of windows of a plane.
+OT_SIMD_INLINE void for_rows(const row_job *j, const row_piece *c, int64_t plane,
+                             void (*run)(const row_job *j, const row_piece *c, const row_set *s,
+                                         int64_t plane, int64_t row, void *work),
+                             void *work)
+{
+    const ot__window *w = &j->p->window;
+    row_set s;
+
+    for (int64_t d = 0; d < w->out[0]; d++)
+        for (int64_t h = 0; h < w->out[1]; h++) {
+            find_rows(&s, w, d, h);
+            run(j, c, &s, plane, d * w->out[1] + h, work);
+        }
+}
+
+// ---- maxima ----
+
+typedef struct max_work {
+    float row[ROOM], phases[ROOM], value[PIECE];
+    // The cell of the window, or how far behind the window's start it is in the plane, modulo 2^32.
+    uint32_t at[PIECE];
+} max_work;
+
+static uint32_t cell_tag(const row_job *j, const row_set *s, int64_t d, int64_t h, int64_t v)
+{
+    const ot__window *w = &j->p->window;
+
+    return (uint32_t)(j->at.cells != NULL ? (d * w->kernel[1] + h) * w->kernel[2] + v
+                                          : d * s->depth + h * s->height + v * w->dilation[2]);
+}
+
+// Where window i of the piece starts in the plane, modulo 2^32.
+static uint32_t start_in_plane(const row_job *j, const row_piece *c, const row_set *s, int64_t i)
+{
+    return (uint32_t)(s->start + c->start + i * j->p->window.stride[2]);
+}
+
+static const float *row_for_max(float *to, const float *x, const row_piece *c, const ot__window *w)
+{
+    const int64_t n = c->pitch * w->stride[2];
+    int64_t first, behind;
+
+    find_image_part(c, w, &first, &behind);
+    if (first == 0 && behind == n)
+        return x + c->start;
+    for (int64_t i = 0; i < first; i++)
+        to[i] = -INFINITY;
+    if (first < behind)
+        memcpy(to + first, x + c->start + first, (size_t)(behind - first) * sizeof *to);
+    for (int64_t i = behind; i < n; i++)
+        to[i] = -INFINITY;
+    return to;
+}
+
+// One row of the windows, whose first kernel position has tag `tag`, the next one tag + step.
+OT_SIMD_INLINE void take_window_row(max_work *m, const float *phases, const row_piece *c,
+                                    int64_t kernel, uint32_t tag, uint32_t step, bool has_tags)
+{
+    for (int64_t i = 0; i < c->n; i += LANES) {
+        ot__vector_bits best = *(ot__vector_bits *)(void *)(m->value + i), at = {0};
+
+        if (has_tags)
+            at = *(ot__vector_bits *)(void *)(m->at + i);
+        for (int64_t k = 0; k < kernel; k++) {
+            const ot__vector x = ot__vector_load(phases + c->tap[k] + i);
+            const ot__vector_bits taken =
+                (ot__vector_bits)(x > (ot__vector)best) | (ot__vector_bits)(x != x);
+
+            best = ((ot__vector_bits)x & taken) | (best & ~taken);
+            if (has_tags)
+                at = (((ot__vector_bits){0} + tag + (uint32_t)k * step) & taken) | (at & ~taken);
+        }
+        ot__vector_store(m->value + i, (ot__vector)best);
+        if (has_tags)
+            *(ot__vector_bits *)(void *)(m->at + i) = at;
+    }
+}
+
+// Where nothing is greater than -inf: the first element of the window, or what stands for none.
+static void mend_maxima(const row_job *j, const row_piece *c, row_set *s, max_work *m)
+{
+    const uint32_t none = j->at.positions != NULL ? UINT32_MAX : 0;
+
+    for (int64_t i = 0; i < c->n; i++) {
+        if (m->value[i] != -INFINITY)
+            continue;
+        find_inside(&s->part, 2, &j->p->window, c->first + i);
+        if (misses_input(&s->part)) {
+            m->value[i] = 0;
+            m->at[i] = j->at.cells != NULL ? OT__NO_CELL : none - start_in_plane(j, c, s, i);
+        } else {
+            m->at[i] = cell_tag(j, s, s->part.first[0], s->part.first[1], s->part.first[2]);
+        }
+    }
+}
+
+static bool has_infinities(const float *value, int64_t n)
+{
+    int32_t n_found = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        n_found += value[i] == -INFINITY;
+    return n_found > 0;
+}
+
+static void write_tags(const row_job *j, const row_piece *c, const row_set *s, int64_t plane,
+                       int64_t to, const uint32_t *at)
+{
+    const uint32_t start = start_in_plane(j, c, s, 0), step = (uint32_t)j->p->window.stride[2];
+    const int64_t before = plane * j->p->window.n_in;
+
+    for (int64_t i = 0; j->at.cells != NULL && i < c->n; i++)
+        j->at.cells[to + i] = (uint8_t)at[i];
+    for (int64_t i = 0; j->at.positions != NULL && i < c->n; i++)
+        j->at.positions[to + i] = (int32_t)(at[i] + start + (uint32_t)i * step);
+    for (int64_t i = 0; j->at.indices != NULL && i < c->n; i++)
+        j->at.indices[to + i] = before + (int32_t)(at[i] + start + (uint32_t)i * step);
+}
+
+static void max_of_row(const row_job *j, const row_piece *c, const row_set *s, int64_t plane,
+                       int64_t row, void *work)
+{
+    const ot__window *w = &j->p->window;
+    const bool has_tags = j->at.cells != NULL || j->at.positions != NULL || j->at.indices != NULL;
+    const uint32_t step = j->at.cells != NULL ? 1 : (uint32_t)w->dilation[2];
+    const float *x = j->from + plane * w->n_in;
+    const int64_t to = (plane * w->out[0] * w->out[1] + row) * w->out[2] + c->first;
+    max_work *m = work;
+    row_set mended = *s;
+
+    for (int64_t i = 0; i < round_to_lanes(c->n); i++) {
+        m->value[i] = -INFINITY;
+        m->at[i] = 0;
+    }
+    for (int64_t d = s->part.first[0]; d < s->part.behind[0]; d++)
+        for (int64_t h = s->part.first[1]; h < s->part.behind[1]; h++) {
+            const float *from = x + s->start + d * s->depth + h * s->height;
+            const float *phases =
+                split_row(m->phases, row_for_max(m->row, from, c, w), c->pitch, w->stride[2]);
+            const uint32_t tag = cell_tag(j, s, d, h, 0);
+
+            if (has_tags)
+                take_window_row(m, phases, c, w->kernel[2], tag, step, true);
+            else
+                take_window_row(m, phases, c, w->kernel[2], tag, step, false);
+        }
+    if (has_infinities(m->value, c->n))
+        mend_maxima(j, c, &mended, m);
+    memcpy(j->to + to, m->value, (size_t)c->n * sizeof *j->to);
+    write_tags(j, c, s, plane, to, m->at);
+}
+
+static void max_of_planes(void *context, int64_t first, int64_t last)
+{
+    const row_job *j = context;
+    row_piece c;
+    max_work m;
+
+    for (int64_t at = 0; at < j->p->window.out[2]; at += c.n) {
+        cut_piece(&c, &j->p->window, at);
+        for (int64_t plane = first; plane < last; plane++)
+            for_rows(j, &c, plane, max_of_row, &m);
+    }
+}
+
+// ---- averages ----
+
+typedef struct average_work {
+    float row[ROOM], phases[ROOM];
+} average_work;
+
+// Elements along axis a of window o that an average is over, 1 at least.
+static int64_t axis_count(const ot__pool *p, int a, int64_t o)
+{
+    const ot__window *w = &p->window;
+    const int64_t start = o * w->stride[a] - w->pad[a], behind = w->kernel[a] * w->dilation[a];
+    const int64_t low = (p->count_pads ? -w->pad[a] : 0) - start;
+    const int64_t high = w->in[a] + (p->count_pads ? p->pad_end[a] : 0) - start;
+    const int64_t first = low <= 0 ? 0 : (low + w->dilation[a] - 1) / w->dilation[a];
+    const int64_t end = OT_MIN(OT_MAX(high, 0) + w->dilation[a] - 1, behind) / w->dilation[a];
+
+    return OT_MAX(end - first, 1);
+}
+
+static void find_divisors(row_piece *c, const ot__pool *p)
+{
+    for (int64_t i = 0; i < round_to_lanes(c->n); i++)
+        c->divisors[i] = i < c->n ? (float)axis_count(p, 2, c->first + i) : 1;
+}
+
+static float row_divisor(const ot__pool *p, int64_t row)
+{
+    return (float)(axis_count(p, 0, row / p->window.out[1]) *
+                   axis_count(p, 1, row % p->window.out[1]));
+}
+
+OT_SIMD_INLINE ot__vector sum_at(const float *x, const row_set *s)
+{
+    ot__vector sum = {0};
+
+    for (int64_t d = s->part.first[0]; d < s->part.behind[0]; d++)
+        for (int64_t h = s->part.first[1]; h < s->part.behind[1]; h++)
+            sum += ot__vector_load(x + d * s->depth + h * s->height);
+    return sum;
+}
+
+// sum[i] = the sum of element i of all rows, the first of which would be at x.
+static void sum_window_rows(float *sum, const float *x, const row_set *s, int64_t n)
+{
+    for (int64_t i = 0; i + LANES <= n; i += LANES)
+        ot__vector_store(sum + i, sum_at(x + i, s));
+    if (n >= LANES) {
+        ot__vector_store(sum + n - LANES, sum_at(x + n - LANES, s));
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        sum[i] = 0;
+        for (int64_t d = s->part.first[0]; d < s->part.behind[0]; d++)
+            for (int64_t h = s->part.first[1]; h < s->part.behind[1]; h++)
+                sum[i] += x[d * s->depth + h * s->height + i];
+    }
+}
+
+static void fill_sums(float *row, const float *x, const row_piece *c, const row_set *s,
+                      const ot__window *w)
+{
+    int64_t first, behind;
+
+    find_image_part(c, w, &first, &behind);
+    for (int64_t i = 0; i < first; i++)
+        row[i] = 0;
+    if (first < behind)
+        sum_window_rows(row + first, x + s->start + c->start + first, s, behind - first);
+    for (int64_t i = behind; i < c->pitch * w->stride[2]; i++)
+        row[i] = 0;
+}
+
+static void average_of_row(const row_job *j, const row_piece *c, const row_set *s, int64_t plane,
+                           int64_t row, void *work)
+{
+    const ot__window *w = &j->p->window;
+    const ot__vector divisor = ot__vector_of(row_divisor(j->p, row));
+    float *y = j->to + (plane * w->out[0] * w->out[1] + row) * w->out[2] + c->first;
+    average_work *a = work;
+    const float *phases;
+
+    fill_sums(a->row, j->from + plane * w->n_in, c, s, w);
+    phases = split_row(a->phases, a->row, c->pitch, w->stride[2]);
+    for (int64_t i = 0; i < c->n; i += LANES) {
+        ot__vector sum = {0};
+
+        for (int64_t k = 0; k < w->kernel[2]; k++)
+            sum += ot__vector_load(phases + c->tap[k] + i);
+        sum /= divisor * ot__vector_load(c->divisors + i);
+        if (i + LANES <= c->n)
+            ot__vector_store(y + i, sum);
+        else
+            memcpy(y + i, &sum, (size_t)(c->n - i) * sizeof *y);
+    }
+}
+
+static void average_of_planes(void *context, int64_t first, int64_t last)
+{
+    const row_job *j = context;
+    row_piece c;
+    average_work a;
+
+    for (int64_t at = 0; at < j->p->window.out[2]; at += c.n) {
+        cut_piece(&c, &j->p->window, at);
+        find_divisors(&c, j->p);
+        for (int64_t plane = first; plane < last; plane++)
+            for_rows(j, &c, plane, average_of_row, &a);
+    }
+}
+
+// ---- gradient of averages ----
+
+typedef struct share_work {
+    float phases[ROOM], row[ROOM];
+    float shares[PIECE + 2 * REACH + 2 * LANES]; // REACH zeros, the windows', zeros
+    // Kernel positions of phase r are numbers begin[r] to begin[r + 1] of `late`: how many windows
+    // later than the first one an element of the phase is theirs.
+    int64_t begin[STRIDE + 1], late[REACH];
+} share_work;
+
+static void sort_taps(share_work *a, const ot__window *w)
+{
+    const int64_t stride = w->stride[2], dilation = w->dilation[2];
+    int64_t n = 0;
+
+    for (int64_t r = 0; r < stride; r++) {
+        a->begin[r] = n;
+        for (int64_t k = 0; k < w->kernel[2]; k++)
+            if (k * dilation % stride == r)
+                a->late[n++] = k * dilation / stride;
+    }
+    a->begin[stride] = n;
+}
+
+static void fill_shares(share_work *a, const float *dy, const row_piece *c, float divisor)
+{
+    float *shares = a->shares + REACH;
+
+    for (int64_t i = 0; i < c->n; i++)
+        shares[i] = dy[i] / (divisor * c->divisors[i]);
+    for (int64_t i = c->n; i < c->pitch; i++)
+        shares[i] = 0;
+}
+
+// To each element what the windows of the row give it.
+static void spread_shares(share_work *a, const row_piece *c, int64_t stride)
+{
+    for (int64_t r = 0; r < stride; r++)
+        for (int64_t i = 0; i < c->pitch; i += LANES) {
+            ot__vector sum = {0};
+
+            for (int64_t k = a->begin[r]; k < a->begin[r + 1]; k++)
+                sum += ot__vector_load(a->shares + REACH + i - a->late[k]);
+            ot__vector_store(a->phases + r * c->pitch + i, sum);
+        }
+}
+
+static void spread_row(const row_job *j, const row_piece *c, const row_set *s, int64_t plane,
+                       int64_t row, void *work)
+{
+    const ot__window *w = &j->p->window;
+    const float *dy = j->from + (plane * w->out[0] * w->out[1] + row) * w->out[2] + c->first;
+    share_work *a = work;
+    const float *given;
+    int64_t first, behind;
+
+    fill_shares(a, dy, c, row_divisor(j->p, row));
+    spread_shares(a, c, w->stride[2]);
+    given = join_row(a->row, a->phases, c->pitch, w->stride[2]);
+    find_image_part(c, w, &first, &behind);
+    for (int64_t d = s->part.first[0]; d < s->part.behind[0]; d++)
+        for (int64_t h = s->part.first[1]; h < s->part.behind[1]; h++) {
+            float *dx = j->to + plane * w->n_in + s->start + d * s->depth + h * s->height;
+
+            OT_SIMD_LOOP
+            for (int64_t i = first; i < behind; i++)
+                dx[c->start + i] += given[i];
+        }
+}
+
+static void spread_averages(void *context, int64_t first, int64_t last)
+{
+    const row_job *j = context;
+    const ot__window *w = &j->p->window;
+    row_piece c;
+    share_work a;
+
+    memset(a.shares, 0, sizeof a.shares);
+    sort_taps(&a, w);
+    for (int64_t at = 0; at < w->out[2]; at += c.n) {
+        cut_piece(&c, w, at);
+        find_divisors(&c, j->p);
+        for (int64_t plane = first; plane < last; plane++) {
+            if (at == 0)
+                memset(j->to + plane * w->n_in, 0, (size_t)w->n_in * sizeof *j->to);
+            for_rows(j, &c, plane, spread_row, &a);
+        }
+    }
+}
+
+// ---- the table ----
+
+static void for_planes(row_job *j, void (*run)(void *context, int64_t first, int64_t last))
+{
+    const ot__window *w = &j->p->window;
+    const int64_t work = OT_MAX(w->n_in, w->n_out);
+
+    ot__parallel_for(j->p->n, OT_PAR_MIN / (work + 1) + 1, run, j);
+}
+
+static void max_by_rows(float *y, const ot__maxima *at, const float *x, const ot__pool *p)
+{
+    row_job j = {.p = p, .from = x, .to = y, .at = *at};
+
+    for_planes(&j, max_of_planes);
+}
+
+static void average_by_rows(float *y, const float *x, const ot__pool *p)
+{
+    row_job j = {.p = p, .from = x, .to = y};
+
+    for_planes(&j, average_of_planes);
+}
+
+static void average_grad_by_rows(float *dx, const float *dy, const ot__pool *p)
+{
+    row_job j = {.p = p, .from = dy, .to = dx};
+
+    for_planes(&j, spread_averages);
+}
+
+const ot__row_pools OT_ISA_NAME(ot__row_pools) = {max_by_rows, average_by_rows,
+                                                  average_grad_by_rows, LANES, PIECE};
