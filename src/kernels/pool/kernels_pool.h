@@ -32,6 +32,9 @@ typedef struct ot__pool {
                                        const ot__pool *p);                                         \
     /* one number an image of `inner` elements */                                                  \
     void ot__ref_plane_max_##suffix(T *y, const T *x, int64_t n, int64_t inner);                   \
+    /* dy in equal shares to the elements of x that are y */                                       \
+    void ot__ref_plane_max_grad_##suffix(T *dx, const T *dy, const T *x, const T *y, int64_t n,    \
+                                         int64_t inner);                                           \
     void ot__ref_plane_mean_##suffix(T *y, const T *x, int64_t n, int64_t inner);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
@@ -81,6 +84,9 @@ typedef struct ot__row_pools {
     void (*max_pool)(float *y, const ot__maxima *at, const float *x, const ot__pool *p);
     void (*average_pool)(float *y, const float *x, const ot__pool *p);
     void (*average_pool_grad)(float *dx, const float *dy, const ot__pool *p);
+    // of windows that are planes: as ot__ref_plane_max_grad_f32()
+    void (*plane_max_grad)(float *dx, const float *dy, const float *x, const float *y,
+                           int64_t planes, int64_t inner);
     int64_t lanes, piece; // windows of a row: at once, and before the next piece of it
 } ot__row_pools;
 // Position of the first index outside its plane, or -1.

@@ -94,6 +94,21 @@ void FN(ot__ref_plane_max)(T *y, const T *x, int64_t planes, int64_t inner)
     }
 }
 
+void FN(ot__ref_plane_max_grad)(T *dx, const T *dy, const T *x, const T *y, int64_t planes,
+                                int64_t inner)
+{
+#pragma omp parallel for schedule(static) if (planes * inner > OT_PAR_MIN)
+    for (int64_t i = 0; i < planes; i++) {
+        const T *plane = x + i * inner;
+        int64_t n_equal = 0;
+
+        for (int64_t k = 0; k < inner; k++)
+            n_equal += plane[k] == y[i];
+        for (int64_t k = 0; k < inner; k++)
+            dx[i * inner + k] = (T)(plane[k] == y[i]) * (dy[i] / (T)n_equal);
+    }
+}
+
 void FN(ot__ref_plane_mean)(T *y, const T *x, int64_t planes, int64_t inner)
 {
 #pragma omp parallel for schedule(static) if (planes * inner > OT_PAR_MIN)

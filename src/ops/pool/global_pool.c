@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+enum { DY, X, Y }; // inputs of GlobalMaxPoolGrad
+
 static void global_pool_infer(ot_infer *c)
 {
     ot_shape y = *ot_infer_shape(c, 0);
@@ -17,6 +19,21 @@ static void global_pool_infer(ot_infer *c)
         y.dim[i] = 1;
     }
     ot_infer_set(c, 0, ot_infer_dtype(c, 0), &y);
+}
+
+static void global_max_grad_infer(ot_infer *c)
+{
+    const ot_shape *x = ot_infer_shape(c, X), *y = ot_infer_shape(c, Y);
+
+    if (!ot__infer_matches(c, DY, Y))
+        return;
+    if (x->ndim < 3 || x->ndim != y->ndim || ot__dim_differs(x->dim[0], y->dim[0]) ||
+        ot__dim_differs(x->dim[1], y->dim[1]))
+        ot_infer_fail(c, "Y does not have the planes of X");
+    for (int i = 2; i < y->ndim; i++)
+        if (ot__dim_differs(y->dim[i], 1))
+            ot_infer_fail(c, "Y has size %" PRId64 " along axis %d, expected 1", y->dim[i], i);
+    ot_infer_set(c, 0, ot_infer_dtype(c, DY), x);
 }
 
 #define TEMPLATE "ops/pool/global_pool.tmpl.h"
@@ -47,6 +64,22 @@ static ot_status global_max_run_simd(const ot_run *r)
     return OT_OK;
 }
 
+static bool global_max_grad_can_simd(const ot_prep *p)
+{
+    return ot__plane_elements(&ot_prep_in(p, X)->shape) <= INT32_MAX ||
+           ot_prep_declines(p, "a plane has more elements than 32 bits count");
+}
+
+static ot_status global_max_grad_run_simd(const ot_run *r)
+{
+    const ot_shape *x = &r->in[X]->shape;
+
+    ot__row_pools_best()->plane_max_grad(r->out[0]->data, r->in[DY]->data, r->in[X]->data,
+                                         r->in[Y]->data, x->dim[0] * x->dim[1],
+                                         ot__plane_elements(x));
+    return OT_OK;
+}
+
 // ---- narrow types ----
 
 static ot_status global_max_prepare_narrow(ot_prep *p)
@@ -71,15 +104,23 @@ static void global_average_rule(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit2(g, "Expand", share, ot_emit_shape(g, x)));
 }
 
-// dY goes to the elements equal to the maximum, in equal shares.
 static void global_max_rule(ot_grad *g)
 {
-    ot_value *x = ot_grad_x(g, 0), *dy = ot_grad_dy(g, 0);
-    ot_value *mask = ot_emit_cast(g, ot_emit2(g, "Equal", x, ot_grad_y(g, 0)), ot_value_dtype(x));
+    ot_value *const in[] = {ot_grad_dy(g, 0), ot_grad_x(g, 0), ot_grad_y(g, 0)};
+    ot_node *node = ot_emit(g, "ai.onnxtrain.GlobalMaxPoolGrad", NULL, in, 3, 1);
+
+    ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
+}
+
+// dY goes to the elements equal to the maximum, in equal shares.
+static void global_max_grad_expand(ot_grad *g)
+{
+    ot_value *dy = ot_grad_x(g, DY), *x = ot_grad_x(g, X);
+    ot_value *mask = ot_emit_cast(g, ot_emit2(g, "Equal", x, ot_grad_x(g, Y)), ot_value_dtype(x));
     ot_value *const in[] = {mask, ot__emit_spatial_axes(g, x)};
     ot_value *count = ot_emit_output(g, ot_emit(g, "ReduceSum", "keepdims = 1", in, 2, 1), 0);
 
-    ot_grad_set_dx(g, 0, ot_emit2(g, "Mul", mask, ot_emit2(g, "Div", dy, count)));
+    ot_expand_set(g, 0, ot_emit2(g, "Mul", mask, ot_emit2(g, "Div", dy, count)));
 }
 
 // ---- norms, composed of reductions ----
@@ -147,6 +188,12 @@ static const ot_kernel global_max_kernels[] = {
     OT__REF_KERNEL("T: f16 bf16", global_max_prepare_narrow, global_max_run_narrow),
     {0},
 };
+static const ot_port global_max_grad_in[] = {{"dY", "T", 0}, {"X", "T", 0}, {"Y", "T", 0}, {0}};
+static const ot_kernel global_max_grad_kernels[] = {
+    OT__SIMD_KERNEL("T: f32", global_max_grad_can_simd, NULL, global_max_grad_run_simd),
+    OT__REF_KERNELS(NULL, global_max_grad_run),
+    {0},
+};
 const ot_op_def ot__op_global_average_pool[] = {
     {.name = "GlobalAveragePool",
      .since = 1,
@@ -169,5 +216,19 @@ const ot_op_def ot__op_global_max_pool[] = {
      .kernels = global_max_kernels,
      .grad = global_max_rule,
      .by_image = {.in = 1, .out = 1}},
+    {0},
+};
+const ot_op_def ot__op_global_max_pool_grad[] = {
+    {.domain = "ai.onnxtrain",
+     .name = "GlobalMaxPoolGrad",
+     .since = 1,
+     .inputs = global_max_grad_in,
+     .outputs = ot__gradient_out,
+     .types = "T: f32 f64",
+     .infer = global_max_grad_infer,
+     .kernels = global_max_grad_kernels,
+     .flags = OT_OP_NO_GRAD,
+     .expand = global_max_grad_expand,
+     .by_image = {.in = 7, .out = 1}},
     {0},
 };
