@@ -123,6 +123,21 @@ OT_REDUCE_FLOATS(OT_DECLARE, cumprod_grad)
 OT_REDUCE_TOP(OT_DECLARE, top_k)
 #undef OT_DECLARE
 
+// ---- top_k.c: the same by sorting keys, or by a heap where k is small ----
+
+typedef struct ot__top_k {
+    void *values;
+    int64_t *indices;
+    const void *x;
+    int64_t outer, n, inner, k; // n < 2^32
+    bool is_largest;
+} ot__top_k;
+#define OT_DECLARE(symbol, type)                                                                   \
+    size_t ot__##symbol##_bytes_##type(int64_t n); /* of scratch for a part */                     \
+    void ot__##symbol##_##type(const ot__top_k *p, void *scratch, int n_parts);
+OT_REDUCE_NUMBERS(OT_DECLARE, top_k)
+#undef OT_DECLARE
+
 // ---- ref_det.c ----
 
 // y (batch): determinants of x (batch, n, n); dx: their gradient, also where x has no inverse. With

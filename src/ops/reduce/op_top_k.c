@@ -65,6 +65,15 @@ static ot_status top_k_prep(ot_prep *p)
     return OT_OK;
 }
 
+static ot_status check_k(const ot_run *r)
+{
+    const top_k_state *state = r->state;
+
+    if (r->in[K]->count != 1)
+        return ot__error(OT_ERR_INVALID, "K has %" PRId64 " elements, expected 1", r->in[K]->count);
+    return ot__check_planned(ot__arg_int(r->in[K], 0), "elements are wanted", state->k);
+}
+
 static ot_status top_k_run(const ot_run *r,
                            void (*top_k)(void *values, int64_t *indices, const void *x,
                                          int64_t outer, int64_t n, int64_t inner, int64_t k,
@@ -72,12 +81,40 @@ static ot_status top_k_run(const ot_run *r,
 {
     const top_k_state *state = r->state;
 
-    if (r->in[K]->count != 1)
-        return ot__error(OT_ERR_INVALID, "K has %" PRId64 " elements, expected 1", r->in[K]->count);
-    OT_TRY(ot__check_planned(ot__arg_int(r->in[K], 0), "elements are wanted", state->k));
+    OT_TRY(check_k(r));
     if (state->outer > 0)
         top_k(r->out[VALUES]->data, r->out[INDICES]->data, r->in[X]->data, state->outer, state->n,
               state->inner, state->k, state->is_largest);
+    return OT_OK;
+}
+
+static bool indices_fit_32_bits(const ot_prep *p)
+{
+    return ot_prep_in(p, X)->count <= INT32_MAX;
+}
+
+static ot_status top_k_by_keys_prep(ot_prep *p, size_t (*bytes)(int64_t n))
+{
+    OT_TRY(top_k_prep(p));
+    ot_prep_scratch(p, bytes(((top_k_state *)p->state)->n) * (size_t)ot_prep_threads(p));
+    return OT_OK;
+}
+
+static ot_status top_k_by_keys_run(const ot_run *r,
+                                   void (*top_k)(const ot__top_k *p, void *scratch, int n_parts))
+{
+    const top_k_state *state = r->state;
+    const ot__top_k p = {.values = r->out[VALUES]->data,
+                         .indices = r->out[INDICES]->data,
+                         .x = r->in[X]->data,
+                         .outer = state->outer,
+                         .n = state->n,
+                         .inner = state->inner,
+                         .k = state->k,
+                         .is_largest = state->is_largest};
+
+    OT_TRY(check_k(r));
+    top_k(&p, r->scratch, r->n_threads);
     return OT_OK;
 }
 
@@ -106,9 +143,26 @@ static void top_k_upgrade(ot_upgrade *u)
     {                                                                                              \
         return top_k_run(r, ot__ref_##symbol##_##type);                                            \
     }
+#define RUN_BY_KEYS(symbol, type)                                                                  \
+    static ot_status symbol##_by_keys_prep_##type(ot_prep *p)                                      \
+    {                                                                                              \
+        return top_k_by_keys_prep(p, ot__##symbol##_bytes_##type);                                 \
+    }                                                                                              \
+    static ot_status symbol##_by_keys_run_##type(const ot_run *r)                                  \
+    {                                                                                              \
+        return top_k_by_keys_run(r, ot__##symbol##_##type);                                        \
+    }
+#define KERNEL_BY_KEYS(symbol, type)                                                               \
+    {.name = "keys",                                                                               \
+     .types = "T: " #type,                                                                         \
+     .flags = OT_KERNEL_THREAD_EXACT,                                                              \
+     .can_run = indices_fit_32_bits,                                                               \
+     .prepare = symbol##_by_keys_prep_##type,                                                      \
+     .run = symbol##_by_keys_run_##type},
 #define KERNEL(symbol, type) OT__REF_KERNEL("T: " #type, symbol##_prep, symbol##_run_##type),
 #define NAME(symbol, type) " " #type
 OT_REDUCE_TOP(RUN, top_k)
+OT_REDUCE_NUMBERS(RUN_BY_KEYS, top_k)
 static const ot_port top_k_in[] = {{"X", "T", 0}, {"K", "i64", OT_PORT_NO_GRAD}, {0}};
 static const ot_port top_k_out[] = {{"Values", "T", 0}, {"Indices", "i64", OT_PORT_NO_GRAD}, {0}};
 static const ot_attr_spec k_attrs[] = {
@@ -123,7 +177,8 @@ static const ot_attr_spec order_attrs[] = {
     OT__INT_ATTR("sorted", 1), // without it any order is right, also the sorted one
     {0},
 };
-static const ot_kernel top_k_kernels[] = {OT_REDUCE_TOP(KERNEL, top_k){0}};
+static const ot_kernel top_k_kernels[] = {OT_REDUCE_NUMBERS(KERNEL_BY_KEYS, top_k)
+                                              OT_REDUCE_TOP(KERNEL, top_k){0}};
 #define TOP_K(since_, attrs_)                                                                      \
     .name = "TopK", .since = since_, .inputs = top_k_in, .outputs = top_k_out, .attrs = attrs_,    \
     .types = "T:" OT_REDUCE_TOP(NAME, ), .infer = top_k_infer, .kernels = top_k_kernels,           \
