@@ -2,7 +2,8 @@
 """Operators on shapes that models have, as ONNX and as PyTorch, side by side: what ./dev bench operators times and compares.
 
 A new operator is a row. Inputs are written "X f32[8,128,1024]", separated by ";": those whose name begins with a capital letter are
-differentiated by. Floats lie in -1 .. 1, or in the range behind the shape ("0.1..2"); integers in 0 .. n - 1 ("< n"). Outputs of the
+differentiated by. Floats lie in -1 .. 1, or in the range behind the shape ("0.1..2"), and all differ where "distinct" stands there;
+integers in 0 .. n - 1 ("< n"). Outputs of the
 ONNX nodes begin with Y, of which gradients are taken. PyTorch's side is an expression over the same inputs.
 """
 
@@ -25,7 +26,7 @@ class Row(NamedTuple):
         return self.name.split(",")[0]
 
     def tensors(self):
-        return [Input(*re.fullmatch(r"(\w+) (\w+)\[([\d,]*)\](?: (?:([-\d.e]+)\.\.([-\d.e]+)|< (\d+)))?", text.strip()).groups())
+        return [Input(*re.fullmatch(r"(\w+) (\w+)\[([\d,]*)\](?: (?:([-\d.e]+)\.\.([-\d.e]+)|< (\d+)|(distinct)))?", text.strip()).groups())
                 for text in self.inputs.split(";")]
 
     def model(self):
@@ -42,6 +43,7 @@ class Input(NamedTuple):
     low: str
     high: str
     bound: str
+    distinct: str
 
     def is_wanted(self):
         return self.name[0].isupper()
@@ -167,8 +169,9 @@ REDUCTIONS = [
     Row("CumSum", f"X {ROWS_OF_TRANSFORMER}", ints("axis", -1) + "a = Squeeze (axis)\nY = CumSum (X, a)", "X.cumsum(-1)"),
     Row("CumSum, steps", f"X {ROWS_OF_TRANSFORMER}", ints("axis", 1) + "a = Squeeze (axis)\nY = CumSum (X, a)", "X.cumsum(1)"),
     Row("CumProd", f"X {ROWS_OF_TRANSFORMER} 0.99..1.01", ints("axis", -1) + "a = Squeeze (axis)\nY = CumProd (X, a)", "X.cumprod(-1)"),
-    Row("TopK", "X f32[1024,4096]", ints("k", 8) + "Y, i = TopK (X, k)", "X.topk(8)[0]"),
-    Row("TopK, half", "X f32[1024,1024]", ints("k", 512) + "Y, i = TopK (X, k)", "X.topk(512)[0]"),
+    # PyTorch does not say which of equal elements comes first, and so where the gradient goes.
+    Row("TopK", "X f32[1024,4096] distinct", ints("k", 8) + "Y, i = TopK (X, k)", "X.topk(8)[0]"),
+    Row("TopK, half", "X f32[1024,1024] distinct", ints("k", 512) + "Y, i = TopK (X, k)", "X.topk(512)[0]"),
     Row("Det", "X f32[512,16,16]", "Y = Det (X)", "torch.linalg.det(X)"),
     unary("Softmax", "torch.softmax(X, -1)", shape="f32[8,8,128,128]"),
     unary("Softmax, channels", "torch.softmax(X, 1)", shape="f32[2,21,128,128]", attributes="<axis = 1>"),

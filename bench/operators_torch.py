@@ -7,6 +7,7 @@
 """
 
 import json
+import math
 import os
 import sys
 import time
@@ -22,6 +23,9 @@ SAMPLE_SECONDS, MOST_SECONDS = 2e-3, 0.5  # as in operators.c
 
 
 def draw(spec, generator):
+    if spec.distinct:
+        half = math.prod(spec.dims()) / 2  # below 2^23: whole numbers that f32 tells apart
+        return ((torch.randperm(int(2 * half), generator=generator) - half) / half).reshape(spec.dims())
     if spec.dtype == "f32":
         low, high = float(spec.low or -1), float(spec.high or 1)
         return torch.rand(spec.dims(), generator=generator) * (high - low) + low
