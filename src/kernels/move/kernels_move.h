@@ -126,11 +126,35 @@ typedef enum ot__scatter_op {
     OT__SCATTER_MIN,
     OT__SCATTER_MAX,
 } ot__scatter_op;
-// y[offset[i] + j] = op(y[offset[i] + j], u[i * slice + j]); y has `count` elements.
-typedef void (*ot__scatter_function)(void *y, const int64_t *offset, const void *u, int64_t n,
-                                     int64_t slice, int64_t count, ot__scatter_op op);
+// y = x, then y[offset[i] + j] = op(y[offset[i] + j], u[i * slice + j]); y and x have `count`
+// elements. y may be x.
+typedef void (*ot__scatter_function)(void *y, const void *x, const int64_t *offset, const void *u,
+                                     int64_t n, int64_t slice, int64_t count, ot__scatter_op op);
 ot__scatter_function ot__ref_scatter_find(ot_dtype dtype,
                                           ot__scatter_op op); // NULL: not for this type
+
+// ---- index_lines.c: single elements that indices along one axis name ----
+
+// The indices' shape, and that of what they index, with as few axes as possible.
+typedef struct ot__index_lines {
+    int ndim, axis;
+    int64_t data[OT_MAX_NDIM], index[OT_MAX_NDIM];
+    size_t size, index_size; // bytes of an element, of an index (4 or 8)
+} ot__index_lines;
+// No axis of `index` but `axis` is longer than that of `data`. Leaves the sizes to the caller.
+void ot__index_lines_init(ot__index_lines *e, const ot_shape *data, const ot_shape *index,
+                          int axis);
+// Both return -1, or the position of the first index out of range; then y is not complete.
+int64_t ot__index_lines_gather(void *y, const void *x, const void *indices,
+                               const ot__index_lines *e);
+// u's elements are put into y in their order wherever two meet. y is a copy of x, or zeros where x
+// is NULL; it may be x.
+typedef void (*ot__put_function)(void *y, const void *u, const int64_t *offset, int64_t n,
+                                 ot__scatter_op op);
+ot__put_function ot__index_lines_find_put(ot_dtype dtype,
+                                          ot__scatter_op op); // NULL: not for this type
+int64_t ot__index_lines_scatter(void *y, const void *x, const void *indices, const void *u,
+                                const ot__index_lines *e, ot__put_function put, ot__scatter_op op);
 
 // ---- ref_pad.c ----
 

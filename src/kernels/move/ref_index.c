@@ -72,18 +72,20 @@ int64_t ot__ref_index_nd(int64_t *offset, const int64_t *indices, const ot_shape
     ot__shape_strides(data, stride);
     for (int k = batch_dims; k < data->ndim; k++)
         per_batch *= data->dim[k];
-    for (int64_t i = 0; i < batch * n; i++) {
-        int64_t base = i / n * per_batch;
+    for (int64_t b = 0; b < batch; b++) {
+        for (int64_t i = b * n; i < (b + 1) * n; i++) {
+            int64_t base = b * per_batch;
 
-        for (int k = 0; k < depth; k++) {
-            const int axis = batch_dims + k;
-            const int64_t at = wrap_index(indices[i * depth + k], data->dim[axis]);
+            for (int k = 0; k < depth; k++) {
+                const int axis = batch_dims + k;
+                const int64_t at = wrap_index(indices[i * depth + k], data->dim[axis]);
 
-            if (at < 0)
-                return i * depth + k;
-            base += at * stride[axis];
+                if (at < 0)
+                    return i * depth + k;
+                base += at * stride[axis];
+            }
+            offset[i] = base;
         }
-        offset[i] = base;
     }
     return -1;
 }

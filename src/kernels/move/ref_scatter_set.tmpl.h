@@ -5,6 +5,7 @@ static void FN(set_part)(void *context, int64_t first, int64_t last)
 {
     const job *j = context;
 
+    copy_share(j, first, last);
     for (int64_t i = 0; i < j->n; i++) {
         const part p = part_of_slice(j, i, first, last);
 
@@ -13,12 +14,10 @@ static void FN(set_part)(void *context, int64_t first, int64_t last)
     }
 }
 
-static void FN(set)(void *y, const int64_t *offset, const void *u, int64_t n, int64_t slice,
-                    int64_t count, ot__scatter_op op)
+static void FN(set)(void *y, const void *x, const int64_t *offset, const void *u, int64_t n,
+                    int64_t slice, int64_t count, ot__scatter_op op)
 {
-    job j = {y, u, offset, n, slice, op};
+    job j = {y, x, u, offset, n, slice, count, sizeof(T), op, false};
 
-    if (n > 0 && slice > 0)
-        ot__parallel_for(slice >= WIDE ? slice : count, slice >= WIDE ? PAR_COLUMNS : OT_PAR_MIN,
-                         FN(set_part), &j);
+    scatter_job(&j, FN(set_part));
 }

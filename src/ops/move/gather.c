@@ -55,6 +55,21 @@ static ot_status run_gather(const ot_run *r)
     return OT_OK;
 }
 
+static ot_status gather_lines_prepare(ot_prep *p)
+{
+    ot__prep_lines(p, ot_prep_in(p, 0), ot_prep_in(p, 1), OT__SCATTER_NONE);
+    return p->status;
+}
+
+static ot_status gather_lines_run(const ot_run *r)
+{
+    const ot__indexed *x = r->state;
+
+    return ot__index_lines_status(
+        x, r->in[1],
+        ot__index_lines_gather(r->out[0]->data, r->in[0]->data, r->in[1]->data, &x->lines));
+}
+
 // ---- gradients: dX = zeros, dY's slices added where they came from ----
 
 // The inputs of the gradient operators.
@@ -139,9 +154,31 @@ static ot_status run_gather_grad(const ot_run *r)
     OT_TRY(ot__run_offsets(r, r->in[at.indices]));
     if (r->accumulates == 0)
         ot__ref_fill(dx->data, &zero, dx->count, x->size);
-    x->scatter(dx->data, r->scratch, r->in[at.dy]->data, x->n, x->slice, dx->count,
+    x->scatter(dx->data, dx->data, r->scratch, r->in[at.dy]->data, x->n, x->slice, dx->count,
                OT__SCATTER_ADD);
     return OT_OK;
+}
+
+static ot_status gather_grad_lines_prepare(ot_prep *p)
+{
+    const gradient_inputs at = gradient_inputs_of[OT__INDEX_ELEMENTS];
+    const ot__indexed *x =
+        ot__prep_lines(p, ot_prep_out(p, 0), ot_prep_in(p, at.indices), OT__SCATTER_ADD);
+
+    OT_TRY(p->status);
+    return check_gather_grad(p, x, ot_prep_in(p, at.dy));
+}
+
+static ot_status gather_grad_lines_run(const ot_run *r)
+{
+    const ot__indexed *x = r->state;
+    const gradient_inputs at = gradient_inputs_of[OT__INDEX_ELEMENTS];
+    void *dx = r->out[0]->data;
+
+    return ot__index_lines_status(
+        x, r->in[at.indices],
+        ot__index_lines_scatter(dx, r->accumulates == 0 ? NULL : dx, r->in[at.indices]->data,
+                                r->in[at.dy]->data, &x->lines, x->put, x->op));
 }
 
 // ---- the records ----
@@ -149,8 +186,9 @@ static ot_status run_gather_grad(const ot_run *r)
 static const ot_attr_spec axis_attrs[] = {OT__INT_ATTR("axis", 0), {0}};
 static const ot_attr_spec batch_attrs[] = {OT__INT_ATTR("batch_dims", 0), {0}};
 
-// What the callbacks of operator `symbol` and of its gradient know: the way of its indices.
-#define CALLBACKS(symbol, way, gradient)                                                           \
+// What the callbacks of operator `symbol` and of its gradient know: the way of its indices. Behind
+// that come kernels before the reference, of the operator and of the gradient.
+#define CALLBACKS(symbol, way, gradient, own, own_grad)                                            \
     static void symbol##_infer(ot_infer *c)                                                        \
     {                                                                                              \
         infer_gather(c, way);                                                                      \
@@ -172,13 +210,13 @@ static const ot_attr_spec batch_attrs[] = {OT__INT_ATTR("batch_dims", 0), {0}};
         return prep_gather_grad(p, way);                                                           \
     }                                                                                              \
     static const ot_kernel symbol##_kernels[] = {                                                  \
-        OT__REF_KERNEL(NULL, symbol##_prepare, run_gather), {0}};                                  \
+        own OT__REF_KERNEL(NULL, symbol##_prepare, run_gather), {0}};                              \
     static const ot_kernel symbol##_grad_kernels[] = {                                             \
-        {.name = "ref",                                                                            \
-         .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,                                    \
-         .accumulates = 1,                                                                         \
-         .prepare = symbol##_grad_prepare,                                                         \
-         .run = run_gather_grad},                                                                  \
+        own_grad{.name = "ref",                                                                    \
+                 .flags = OT_KERNEL_REFERENCE | OT_KERNEL_THREAD_EXACT,                            \
+                 .accumulates = 1,                                                                 \
+                 .prepare = symbol##_grad_prepare,                                                 \
+                 .run = run_gather_grad},                                                          \
         {0}};
 #define GATHER(name_, symbol, since_, attrs_, index)                                               \
     {                                                                                              \
@@ -199,7 +237,7 @@ static const ot_port gather_in[] = {
     {"data", "T", OT_PORT_TABLE}, {"indices", "I", OT_PORT_NO_GRAD}, {0}};
 static const ot_port gather_grad_in[] = {
     {"shape", "i64", 0}, {"indices", "I", 0}, {"dY", "T", 0}, {0}};
-CALLBACKS(gather, OT__INDEX_AXIS, "com.microsoft.GatherGrad")
+CALLBACKS(gather, OT__INDEX_AXIS, "com.microsoft.GatherGrad", , )
 const ot_op_def ot__op_gather[] = {GATHER("Gather", gather, 1, axis_attrs, INDEX), {0}};
 const ot_op_def ot__op_gather_grad[] = {GATHER_GRAD("GatherGrad", gather, axis_attrs, INDEX), {0}};
 
@@ -207,7 +245,14 @@ static const ot_port gather_elements_in[] = {
     {"data", "T", 0}, {"indices", "I", OT_PORT_NO_GRAD}, {0}};
 static const ot_port gather_elements_grad_in[] = {
     {"dY", "T", 0}, {"shape", "i64", 0}, {"indices", "I", 0}, {0}};
-CALLBACKS(gather_elements, OT__INDEX_ELEMENTS, "com.microsoft.GatherElementsGrad")
+#define LINES_KERNEL(prefix, accumulates_)                                                         \
+    {.name = "lines",                                                                              \
+     .flags = OT_KERNEL_THREAD_EXACT,                                                              \
+     .accumulates = (accumulates_),                                                                \
+     .prepare = prefix##_lines_prepare,                                                            \
+     .run = prefix##_lines_run},
+CALLBACKS(gather_elements, OT__INDEX_ELEMENTS, "com.microsoft.GatherElementsGrad",
+          LINES_KERNEL(gather, 0), LINES_KERNEL(gather_grad, 1))
 const ot_op_def ot__op_gather_elements[] = {
     GATHER("GatherElements", gather_elements, 11, axis_attrs, INDEX), {0}};
 const ot_op_def ot__op_gather_elements_grad[] = {
@@ -216,7 +261,7 @@ const ot_op_def ot__op_gather_elements_grad[] = {
 static const ot_port gather_nd_in[] = {{"data", "T", 0}, {"indices", "i64", OT_PORT_NO_GRAD}, {0}};
 static const ot_port gather_nd_grad_in[] = {
     {"shape", "i64", 0}, {"indices", "i64", 0}, {"dY", "T", 0}, {0}};
-CALLBACKS(gather_nd, OT__INDEX_ND, "com.microsoft.GatherNDGrad")
+CALLBACKS(gather_nd, OT__INDEX_ND, "com.microsoft.GatherNDGrad", , )
 const ot_op_def ot__op_gather_nd[] = {GATHER("GatherND", gather_nd, 11, NULL, ""),
                                       GATHER("GatherND", gather_nd, 12, batch_attrs, ""),
                                       {0}};

@@ -171,3 +171,24 @@ ot_status ot__run_offsets(const ot_run *r, const ot_arg *indices)
 
     return bad < 0 ? OT_OK : ot__index_error(indices, bad, extent);
 }
+
+ot__indexed *ot__prep_lines(ot_prep *p, const ot_arg *data, const ot_arg *indices,
+                            ot__scatter_op op)
+{
+    ot__indexed *x = ot__prep_indexed(p, OT__INDEX_ELEMENTS, data, indices);
+
+    if (x == NULL)
+        return NULL;
+    x->op = op;
+    x->put = ot__index_lines_find_put(data->dtype, op);
+    x->lines.size = x->size;
+    x->lines.index_size = ot_dtype_size(indices->dtype);
+    if (x->data.ndim == x->indices.ndim) // else the caller has not checked it yet
+        ot__index_lines_init(&x->lines, &x->data, &x->indices, x->axis);
+    return x;
+}
+
+ot_status ot__index_lines_status(const ot__indexed *x, const ot_arg *indices, int64_t bad)
+{
+    return bad < 0 ? OT_OK : ot__index_error(indices, bad, x->data.dim[x->axis]);
+}

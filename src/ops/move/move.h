@@ -64,11 +64,13 @@ void ot__part_strides(ot__strided *s, const ot_shape *part, const ot_shape *whol
 // How a node's indices name slices of the array `data`; offsets of all slices go into scratch.
 typedef struct ot__indexed {
     enum ot__index_way { OT__INDEX_AXIS, OT__INDEX_ELEMENTS, OT__INDEX_ND } way;
-    ot_shape data;    // of the indexed array
-    ot_shape indices; // of the indices
-    int axis;         // AXIS, ELEMENTS: indexed axis; ND: batch_dims
-    int64_t n, slice; // slices, and elements of each
-    size_t size;      // bytes of an element
+    ot_shape data;         // of the indexed array
+    ot_shape indices;      // of the indices
+    int axis;              // AXIS, ELEMENTS: indexed axis; ND: batch_dims
+    int64_t n, slice;      // slices, and elements of each
+    size_t size;           // bytes of an element
+    ot__index_lines lines; // of kernels for single elements
+    ot__put_function put;
     ot__scatter_function scatter;
     ot__scatter_op op;
 } ot__indexed;
@@ -86,6 +88,12 @@ ot__indexed *ot__prep_indexed(ot_prep *p, enum ot__index_way way, const ot_arg *
                               const ot_arg *indices);
 ot_status ot__prep_offsets(ot_prep *p, ot__indexed *x, int64_t n_elements);
 ot_status ot__run_offsets(const ot_run *r, const ot_arg *indices); // into scratch
+// The state of kernels for single elements: NULL when it failed. x->put is NULL for types that `op`
+// is not for.
+ot__indexed *ot__prep_lines(ot_prep *p, const ot_arg *data, const ot_arg *indices,
+                            ot__scatter_op op);
+// Fails when there is an index out of range at position `bad`, not -1.
+ot_status ot__index_lines_status(const ot__indexed *x, const ot_arg *indices, int64_t bad);
 
 // ---- shapes and types given by inputs and attributes (shape_input.c) ----
 

@@ -121,9 +121,8 @@ static ot_status tensor_scatter_run(const ot_run *r)
                     (k * s->n_steps + (at < s->n_steps ? at : at - s->n_steps)) * s->inner;
             }
     }
-    ot__ref_copy_bytes(y->data, r->in[CACHE]->data, (size_t)y->count * s->size);
-    if (n > 0)
-        s->put(y->data, offset, r->in[UPDATE]->data, n, s->inner, y->count, OT__SCATTER_NONE);
+    s->put(y->data, r->in[CACHE]->data, offset, r->in[UPDATE]->data, n, s->inner, y->count,
+           OT__SCATTER_NONE);
     return OT_OK;
 }
 

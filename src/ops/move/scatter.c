@@ -59,6 +59,13 @@ static void infer_scatter(ot_infer *c, enum ot__index_way way)
         infer_scattered(c, way);
 }
 
+static ot_status refuse_type(ot_prep *p)
+{
+    return ot_prep_fail(p, OT_ERR_UNSUPPORTED, "reduction '%s' of elements of type %s",
+                        ot_attr_string(ot_prep_node(p), "reduction"),
+                        ot_dtype_name(ot_prep_in(p, 0)->dtype));
+}
+
 static ot_status prep_scatter(ot_prep *p, enum ot__index_way way)
 {
     const ot_arg *data = ot_prep_in(p, 0);
@@ -68,9 +75,7 @@ static ot_status prep_scatter(ot_prep *p, enum ot__index_way way)
     read_reduction(ot_prep_node(p), &x->op);
     x->scatter = ot__ref_scatter_find(data->dtype, x->op);
     if (x->scatter == NULL)
-        return ot_prep_fail(p, OT_ERR_UNSUPPORTED, "reduction '%s' of elements of type %s",
-                            ot_attr_string(ot_prep_node(p), "reduction"),
-                            ot_dtype_name(data->dtype));
+        return refuse_type(p);
     return ot__prep_offsets(p, x, ot_prep_in(p, 2)->count);
 }
 
@@ -80,9 +85,30 @@ static ot_status run_scatter(const ot_run *r)
     const ot_arg *y = r->out[0];
 
     OT_TRY(ot__run_offsets(r, r->in[1]));
-    ot__ref_copy_bytes(y->data, r->in[0]->data, (size_t)y->count * x->size);
-    x->scatter(y->data, r->scratch, r->in[2]->data, x->n, x->slice, y->count, x->op);
+    x->scatter(y->data, r->in[0]->data, r->scratch, r->in[2]->data, x->n, x->slice, y->count,
+               x->op);
     return OT_OK;
+}
+
+static ot_status scatter_lines_prepare(ot_prep *p)
+{
+    const ot__indexed *x;
+    ot__scatter_op op;
+
+    read_reduction(ot_prep_node(p), &op);
+    x = ot__prep_lines(p, ot_prep_in(p, 0), ot_prep_in(p, 1), op);
+    OT_TRY(p->status);
+    return x->put == NULL ? refuse_type(p) : OT_OK;
+}
+
+static ot_status scatter_lines_run(const ot_run *r)
+{
+    const ot__indexed *x = r->state;
+
+    return ot__index_lines_status(x, r->in[1],
+                                  ot__index_lines_scatter(r->out[0]->data, r->in[0]->data,
+                                                          r->in[1]->data, r->in[2]->data, &x->lines,
+                                                          x->put, x->op));
 }
 
 // ---- gradients of data and updates, by the operator itself and the one that reads what it writes
@@ -276,7 +302,15 @@ static bool only_replaces(const ot_prep *p)
     {                                                                                              \
         0                                                                                          \
     }
-static const ot_kernel scatter_elements_kernels[] = {SCATTER_KERNELS(scatter_elements_prepare)};
+// ScatterElements' own: elements are written line by line.
+#define LINES_KERNEL(types_, can_run_)                                                             \
+    {                                                                                              \
+        .name = "lines", .types = types_, .flags = OT_KERNEL_THREAD_EXACT, .can_run = can_run_,    \
+        .prepare = scatter_lines_prepare, .run = scatter_lines_run                                 \
+    }
+static const ot_kernel scatter_elements_kernels[] = {LINES_KERNEL(NULL, only_replaces),
+                                                     LINES_KERNEL(NOT_NARROW, NULL),
+                                                     SCATTER_KERNELS(scatter_elements_prepare)};
 static const ot_kernel scatter_nd_kernels[] = {SCATTER_KERNELS(scatter_nd_prepare)};
 #define SCATTER(name_, symbol, since_, attrs_, types_)                                             \
     {                                                                                              \
