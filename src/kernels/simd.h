@@ -31,6 +31,16 @@
 #define OT_SIMD_LOOP
 #endif
 
+// Stands before OT_SIMD_LOOP where the loop is short and of constant length: unrolled at once it
+// would stay scalar.
+#if defined(__clang__)
+#define OT_SIMD_ROLLED _Pragma("clang loop unroll(disable)")
+#elif defined(__GNUC__)
+#define OT_SIMD_ROLLED _Pragma("GCC unroll 1")
+#else
+#define OT_SIMD_ROLLED
+#endif
+
 // ---- vectors: what a register holds, for the loops that keep their results in registers ----
 
 #ifndef OT_ISA_LEVEL

@@ -85,15 +85,16 @@ OT_SIMD_INLINE grid_place find_grid_place(const grid_axis *a, ot__grid_mode mode
 
 // Where element `at` of an endless axis is in the image; false: nowhere.
 OT_SIMD_INLINE bool find_element(const grid_axis *a, ot__grid_mode mode, ot__grid_padding padding,
-                                 double at, int32_t *index)
+                                 int32_t at, int32_t *index)
 {
-    const double last = a->in - 1;
+    const int32_t last = (int32_t)a->in - 1;
     const bool is_inside = at >= 0 && at <= last;
     double slope;
 
     if (mode == OT__GRID_CUBIC && padding == OT__GRID_REFLECTION)
-        at = round_in_range(reflect_position(a, at, &slope));
-    *index = (int32_t)clamp_between(at, 0, last);
+        at = (int32_t)round_in_range(reflect_position(a, at, &slope));
+    at = at > 0 ? at : 0;
+    *index = at < last ? at : last;
     return is_inside || (mode == OT__GRID_CUBIC && padding != OT__GRID_ZEROS);
 }
 
@@ -135,8 +136,8 @@ OT_SIMD_INLINE grid_tap find_tap(const grid_axis *a, ot__grid_mode mode, ot__gri
     } else if (mode == OT__GRID_CUBIC) {
         weigh_cubic(t, k, &weight, &slope);
     }
-    is_there =
-        find_element(a, mode, padding, below + k - (mode == OT__GRID_CUBIC ? 1 : 0), &tap.index);
+    is_there = find_element(a, mode, padding, (int32_t)below + k - (mode == OT__GRID_CUBIC ? 1 : 0),
+                            &tap.index);
     tap.weight = is_there ? weight : 0;
     tap.slope = is_there ? slope * place.slope : 0;
     return tap;

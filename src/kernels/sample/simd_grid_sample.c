@@ -1,125 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images of f32 sampled at the positions of a grid, compiled once per instruction set (OT_ISA): a
 // lane is a position. Elements and weights of a few positions are worked out once for all channels.
-#include "kernels/sample/grid_taps.h"
-
-#include <string.h>
-
-enum { PIECE = 16, AXIS_TAPS = 4 };
-
-// For each of PIECE positions: the elements of a plane that make the one there.
-typedef struct table {
-    int n, n_axes;
-    int32_t offset[OT__GRID_TAPS][PIECE];
-    float weight[OT__GRID_TAPS][PIECE], slope[OT__WINDOW_AXES][OT__GRID_TAPS][PIECE];
-} table;
-
-// The same along one axis.
-typedef struct axis_table {
-    int32_t index[AXIS_TAPS][PIECE];
-    float weight[AXIS_TAPS][PIECE], slope[AXIS_TAPS][PIECE];
-} axis_table;
-
-typedef struct job {
-    float *to;
-    const float *dy, *x, *grid;
-    const ot__grid_sample *s;
-    grid_axis axis[OT__WINDOW_AXES];
-    bool has_slopes; // of the table
-    // What is made of the positions of an image from `from` on.
-    void (*at)(const struct job *j, const table *t, int64_t image, int64_t from, int n);
-} job;
-
-OT_SIMD_INLINE void fill_axis_table(axis_table *t, const grid_axis *axis, ot__grid_mode mode,
-                                    ot__grid_padding padding, bool has_slopes,
-                                    const double *coordinate)
-{
-    const grid_axis a = *axis;
-    double x[PIECE], slope[PIECE];
-
-    OT_SIMD_LOOP
-    for (int i = 0; i < PIECE; i++) {
-        const grid_place place = find_grid_place(&a, mode, padding, coordinate[i]);
-
-        x[i] = place.x;
-        slope[i] = place.slope;
-    }
-    for (int k = 0; k < count_axis_taps(mode); k++) {
-        OT_SIMD_LOOP
-        for (int i = 0; i < PIECE; i++) {
-            const grid_tap tap = find_tap(&a, mode, padding, (grid_place){x[i], slope[i]}, k);
-
-            t->index[k][i] = tap.index;
-            t->weight[k][i] = (float)tap.weight;
-            if (has_slopes)
-                t->slope[k][i] = (float)tap.slope;
-        }
-    }
-}
-
-OT_SIMD_INLINE void find_axis_table(axis_table *t, const grid_axis *a, const ot__grid_sample *s,
-                                    bool has_slopes, const double *coordinate)
-{
-#define OF_MODE(mode_, padding_)                                                                   \
-    if (s->mode == (mode_) && s->padding == (padding_))                                            \
-    fill_axis_table(t, a, mode_, padding_, has_slopes, coordinate)
-    OF_MODE(OT__GRID_LINEAR, OT__GRID_ZEROS);
-    OF_MODE(OT__GRID_LINEAR, OT__GRID_BORDER);
-    OF_MODE(OT__GRID_LINEAR, OT__GRID_REFLECTION);
-    OF_MODE(OT__GRID_NEAREST, OT__GRID_ZEROS);
-    OF_MODE(OT__GRID_NEAREST, OT__GRID_BORDER);
-    OF_MODE(OT__GRID_NEAREST, OT__GRID_REFLECTION);
-    OF_MODE(OT__GRID_CUBIC, OT__GRID_ZEROS);
-    OF_MODE(OT__GRID_CUBIC, OT__GRID_BORDER);
-    OF_MODE(OT__GRID_CUBIC, OT__GRID_REFLECTION);
-#undef OF_MODE
-}
-
-// Every tap so far with every one along a further axis of so many elements. From the last one on,
-// so that what is read has not been written yet.
-OT_SIMD_INLINE void add_axis_table(table *t, const axis_table *axis, int n_taps, bool has_slopes,
-                                   int32_t extent)
-{
-    for (int k = t->n - 1; k >= 0; k--)
-        for (int m = n_taps - 1; m >= 0; m--) {
-            const int to = k * n_taps + m;
-
-            for (int a = 0; has_slopes && a < t->n_axes; a++)
-                for (int i = 0; i < PIECE; i++)
-                    t->slope[a][to][i] = t->slope[a][k][i] * axis->weight[m][i];
-            for (int i = 0; has_slopes && i < PIECE; i++)
-                t->slope[t->n_axes][to][i] = t->weight[k][i] * axis->slope[m][i];
-            for (int i = 0; i < PIECE; i++)
-                t->weight[to][i] = t->weight[k][i] * axis->weight[m][i];
-            for (int i = 0; i < PIECE; i++)
-                t->offset[to][i] = t->offset[k][i] * extent + axis->index[m][i];
-        }
-    t->n *= n_taps;
-    t->n_axes++;
-}
-
-// Of `n` positions, with slopes or without, of which there are PIECE at most; the rest of the table
-// is the last one's.
-OT_SIMD_INLINE void find_table(table *t, const job *j, int64_t position, bool has_slopes, int n)
-{
-    const ot__grid_sample *s = j->s;
-    const float *grid = j->grid + position * s->n_axes;
-
-    t->n = 1;
-    t->n_axes = 0;
-    memset(t->offset[0], 0, sizeof t->offset[0]);
-    for (int i = 0; i < PIECE; i++)
-        t->weight[0][i] = 1;
-    for (int a = OT__WINDOW_AXES - s->n_axes; a < OT__WINDOW_AXES; a++) {
-        double coordinate[PIECE];
-        axis_table axis;
-
-        for (int i = 0; i < PIECE; i++)
-            coordinate[i] = (double)grid[OT_MIN(i, n - 1) * s->n_axes + OT__WINDOW_AXES - 1 - a];
-        find_axis_table(&axis, &j->axis[a], s, has_slopes, coordinate);
-        add_axis_table(t, &axis, count_axis_taps(s->mode), has_slopes, (int32_t)s->in[a]);
-    }
-}
+#include "kernels/sample/simd_grid_tables.h"
 
 // The elements of a plane at one tap of the positions from `first` on. Lane by lane is faster than
 // by gathering instructions.
@@ -143,15 +25,6 @@ OT_SIMD_INLINE ot__vector weigh(const float *weight, ot__vector x)
     return w * (ot__vector)((ot__vector_bits)x & counts);
 }
 
-static job make_lanes_job(const ot__grid_sample *s, const float *grid)
-{
-    job j = {.grid = grid, .s = s};
-
-    for (int a = 0; a < OT__WINDOW_AXES; a++)
-        j.axis[a] = make_grid_axis(s, a);
-    return j;
-}
-
 // Pieces of all images' positions.
 static void walk_pieces(void *context, int64_t first, int64_t last)
 {
@@ -172,12 +45,12 @@ static void walk_pieces(void *context, int64_t first, int64_t last)
     }
 }
 
-static void for_pieces(job *j)
+static void for_pieces(job *j, void (*walk)(void *context, int64_t first, int64_t last))
 {
     const int64_t n_pieces = (j->s->n_out + PIECE - 1) / PIECE;
 
-    ot__parallel_for(j->s->batch * n_pieces, OT_PAR_MIN / (PIECE * (j->s->channels + 4)) + 1,
-                     walk_pieces, j);
+    ot__parallel_for(j->s->batch * n_pieces, OT_PAR_MIN / (PIECE * (j->s->channels + 4)) + 1, walk,
+                     j);
 }
 
 // ---- forward ----
@@ -220,6 +93,139 @@ static void sample_piece(const job *j, const table *t, int64_t image, int64_t fr
         sample_channels(y, x, s, t, t->n, n);
 }
 
+// ---- forward where a position lies between two elements of the last axis: one load for both ----
+
+enum { LAST_AXIS = OT__WINDOW_AXES - 1, PAIR_ROWS = 4, VECTOR_PAIRS = OT_VECTOR_LANES / 2 };
+
+typedef uint64_t vector_pairs
+    __attribute__((vector_size(4 * OT_VECTOR_LANES), aligned(8), may_alias));
+typedef double pair __attribute__((aligned(4), may_alias));
+typedef uint32_t vector_half_bits
+    __attribute__((vector_size(2 * OT_VECTOR_LANES), aligned(4), may_alias));
+
+// For each of PIECE positions: where the pairs are in a plane, and the weights of both elements.
+typedef struct pair_table {
+    int n;
+    int32_t offset[PAIR_ROWS][PIECE];
+    float weight[PAIR_ROWS][2 * PIECE];
+} pair_table;
+
+// The pairs of the last axis alone. One begins an element earlier where its position is at the end
+// of the axis, so that both elements are in the image.
+OT_SIMD_INLINE void start_pairs(pair_table *t, const axis_table *axis, int32_t extent)
+{
+    t->n = 1;
+    for (int i = 0; i < PIECE; i++) {
+        const int32_t a = axis->index[0][i], b = axis->index[1][i], at = OT_MIN(a, extent - 2);
+        const float of_a = axis->weight[0][i], of_b = axis->weight[1][i];
+
+        t->offset[0][i] = at;
+        t->weight[0][2 * i] = (a == at ? of_a : 0) + (b == at ? of_b : 0);
+        t->weight[0][2 * i + 1] = (a == at ? 0 : of_a) + (b == at ? 0 : of_b);
+    }
+}
+
+// Every pair so far at both places along an axis whose elements are `stride` apart.
+OT_SIMD_INLINE void add_pair_rows(pair_table *t, const axis_table *axis, int32_t stride)
+{
+    for (int k = 0; k < t->n; k++)
+        for (int m = 1; m >= 0; m--) {
+            const int to = m * t->n + k;
+
+            for (int i = 0; i < PIECE; i++)
+                t->offset[to][i] = t->offset[k][i] + axis->index[m][i] * stride;
+            for (int i = 0; i < PIECE; i++) {
+                t->weight[to][2 * i] = t->weight[k][2 * i] * axis->weight[m][i];
+                t->weight[to][2 * i + 1] = t->weight[k][2 * i + 1] * axis->weight[m][i];
+            }
+        }
+    t->n *= 2;
+}
+
+OT_SIMD_INLINE void find_pairs(pair_table *t, const job *j, int64_t position, int n)
+{
+    const ot__grid_sample *s = j->s;
+    float coordinate[OT__WINDOW_AXES][PIECE] = {{0}};
+    int32_t stride = (int32_t)s->in[LAST_AXIS];
+    axis_table axis;
+
+    read_coordinates(coordinate, j, position, n);
+    find_linear_table(&axis, &j->axis[LAST_AXIS], s->padding, coordinate[LAST_AXIS]);
+    start_pairs(t, &axis, stride);
+    for (int a = LAST_AXIS - 1; a >= OT__WINDOW_AXES - s->n_axes; a--) {
+        find_linear_table(&axis, &j->axis[a], s->padding, coordinate[a]);
+        add_pair_rows(t, &axis, stride);
+        stride *= (int32_t)s->in[a];
+    }
+}
+
+OT_SIMD_INLINE ot__vector load_pairs(const float *plane, const int32_t *offset)
+{
+#define PAIR(i) *(const pair *)(const void *)(plane + offset[i])
+#define TWO_PAIRS(i) PAIR(i), PAIR((i) + 1)
+#if OT_VECTOR_LANES == 16
+    return (ot__vector)(ot__vector_wide){TWO_PAIRS(0), TWO_PAIRS(2), TWO_PAIRS(4), TWO_PAIRS(6)};
+#elif OT_VECTOR_LANES == 8
+    return (ot__vector)(ot__vector_wide){TWO_PAIRS(0), TWO_PAIRS(2)};
+#else
+    return (ot__vector)(ot__vector_wide){TWO_PAIRS(0)};
+#endif
+#undef TWO_PAIRS
+#undef PAIR
+}
+
+OT_SIMD_INLINE void store_sums_of_pairs(float *y, ot__vector v)
+{
+    const vector_pairs sum = (vector_pairs)(v + (ot__vector)((vector_pairs)v >> 32));
+
+    *(vector_half_bits *)(void *)y = __builtin_convertvector(sum, vector_half_bits);
+}
+
+OT_SIMD_INLINE void sample_plane_pairs(float *y, const float *plane, const pair_table *t, int n)
+{
+    for (int i = 0; i < PIECE; i += VECTOR_PAIRS) {
+        ot__vector sum = {0};
+
+        for (int k = 0; k < n; k++)
+            sum += weigh(t->weight[k] + 2 * i, load_pairs(plane, t->offset[k] + i));
+        store_sums_of_pairs(y + i, sum);
+    }
+}
+
+OT_SIMD_INLINE void sample_channel_pairs(float *y, const float *x, const ot__grid_sample *s,
+                                         const pair_table *t, int n_rows, int n)
+{
+    for (int64_t c = 0; c < s->channels; c++, y += s->n_out, x += s->n_in) {
+        float part[PIECE];
+
+        sample_plane_pairs(n == PIECE ? y : part, x, t, n_rows);
+        if (n < PIECE)
+            memcpy(y, part, (size_t)n * sizeof *y);
+    }
+}
+
+// As walk_pieces().
+static void walk_pairs(void *context, int64_t first, int64_t last)
+{
+    const job *j = context;
+    const ot__grid_sample *s = j->s;
+    const int64_t n_pieces = (s->n_out + PIECE - 1) / PIECE;
+    pair_table t;
+
+    for (int64_t piece = first; piece < last; piece++) {
+        const int64_t image = piece / n_pieces, from = piece % n_pieces * PIECE;
+        const int n = (int)OT_MIN((int64_t)PIECE, s->n_out - from);
+        const float *x = j->x + image * s->channels * s->n_in;
+        float *y = j->to + image * s->channels * s->n_out + from;
+
+        find_pairs(&t, j, image * s->n_out + from, n);
+        if (t.n == 2) // compiled for images of two axes
+            sample_channel_pairs(y, x, s, &t, 2, n);
+        else
+            sample_channel_pairs(y, x, s, &t, t.n, n);
+    }
+}
+
 static void sample(float *y, const float *x, const float *grid, const ot__grid_sample *s)
 {
     job j = make_lanes_job(s, grid);
@@ -227,7 +233,7 @@ static void sample(float *y, const float *x, const float *grid, const ot__grid_s
     j.to = y;
     j.x = x;
     j.at = sample_piece;
-    for_pieces(&j);
+    for_pieces(&j, s->mode == OT__GRID_LINEAR && s->in[LAST_AXIS] > 1 ? walk_pairs : walk_pieces);
 }
 
 // ---- gradient of the images ----
@@ -335,7 +341,7 @@ static void sample_dgrid(float *dgrid, const float *dy, const float *x, const fl
     j.x = x;
     j.has_slopes = true;
     j.at = slope_piece;
-    for_pieces(&j);
+    for_pieces(&j, walk_pieces);
 }
 
 const ot__samplers OT_ISA_NAME(ot__samplers) = {sample, sample_dx, sample_dgrid, PIECE};
