@@ -107,8 +107,11 @@ static void global_average_rule(ot_grad *g)
 static void global_max_rule(ot_grad *g)
 {
     ot_value *const in[] = {ot_grad_dy(g, 0), ot_grad_x(g, 0), ot_grad_y(g, 0)};
-    ot_node *node = ot_emit(g, "ai.onnxtrain.GlobalMaxPoolGrad", NULL, in, 3, 1);
+    ot_node *node;
 
+    if (!ot__grad_knows_axes(g, in[X])) // as the expansion needs
+        return;
+    node = ot_emit(g, "ai.onnxtrain.GlobalMaxPoolGrad", NULL, in, 3, 1);
     ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
 }
 
