@@ -159,8 +159,21 @@ static ot_status mean_prepare(ot_prep *p)
 
 typedef struct mean_job {
     const ot_arg *y;
-    double count;
+    int count;
 } mean_job;
+
+// A power of two divides exactly as its reciprocal multiplies.
+static void divide_f32(float *y, int64_t n, float count, bool is_power_of_two)
+{
+    const float part = 1 / count;
+
+    if (is_power_of_two)
+        for (int64_t k = 0; k < n; k++)
+            y[k] *= part;
+    else
+        for (int64_t k = 0; k < n; k++)
+            y[k] /= count;
+}
 
 static void divide_piece(void *context, int64_t first, int64_t last)
 {
@@ -169,8 +182,8 @@ static void divide_piece(void *context, int64_t first, int64_t last)
     double *f64 = job->y->data;
 
     if (job->y->dtype == OT_F32)
-        for (int64_t k = first; k < last; k++)
-            f32[k] = (float)((double)f32[k] / job->count);
+        divide_f32(f32 + first, last - first, (float)job->count,
+                   (job->count & (job->count - 1)) == 0);
     else
         for (int64_t k = first; k < last; k++)
             f64[k] /= job->count;
