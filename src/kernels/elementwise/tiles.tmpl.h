@@ -140,11 +140,24 @@ enum { BLOCK = 256 };
                 const T x = x1[k] + bias_x[k];, given, dx)
 #include "unary.def"
 
-// y may be any operand, so a block of results is complete before any of it is stored.
+// y may be any operand, so where there are more than two a block of results is complete before any
+// of it is stored.
 #define TILE_N(symbol, formula)                                                                    \
     LINKAGE void FN(symbol)(T * tile_y, const T *const *tile_x, int64_t n, const float *attrs)     \
     {                                                                                              \
         (void)attrs;                                                                               \
+        if (tile_x[1] != NULL && tile_x[2] == NULL) {                                              \
+            const T *x0 = tile_x[0], *x1 = tile_x[1];                                              \
+                                                                                                   \
+            SIMD_LOOP                                                                              \
+            for (int64_t k = 0; k < n; k++) {                                                      \
+                const T a = x0[k];                                                                 \
+                const T b = x1[k];                                                                 \
+                                                                                                   \
+                tile_y[k] = formula;                                                               \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t start = 0; start < n; start += BLOCK) {                                       \
             const int64_t m = n - start < BLOCK ? n - start : BLOCK;                               \
             T block[BLOCK];                                                                        \
