@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxPool and its gradient. Indices that only the gradient reads take their short form.
+// MaxPool and its gradient. Indices that only the gradient reads take their short form. The
+// gradient of GlobalMaxPool, which rules write in five nodes, is one.
 //
 // ReluGrad behind MaxPoolGrad goes before it: the largest of a window is above 0 where the element
 // that it was is, so the gradient is masked by what MaxPool gave, which is smaller, and what it
@@ -125,8 +126,58 @@ static ot_status shorten(ot__fusing *f, ot_node *pool)
                      grad->outputs, 1);
 }
 
+// ---- equal shares ----
+
+// mask * (dY / count), where the mask has ones where X is its largest element and `count` is their
+// number.
+typedef struct equal_shares {
+    ot_node *cast, *equal, *quotient, *sum;
+    const ot_node *pool;
+} equal_shares;
+
+static bool match_equal_shares(const ot__fusing *f, const ot_node *mul, equal_shares *s)
+{
+    s->cast = mul->inputs[0]->producer;
+    s->quotient = mul->inputs[1]->producer;
+    if (!ot__node_is(s->cast, "", "Cast") || !ot__node_is(s->quotient, "", "Div") ||
+        ot__fuse_only_reader(f, s->quotient->outputs[0]) != mul)
+        return false;
+    s->equal = s->cast->inputs[0]->producer;
+    s->sum = s->quotient->inputs[1]->producer;
+    if (!ot__node_is(s->equal, "", "Equal") || !ot__node_is(s->sum, "", "ReduceSum") ||
+        s->sum->inputs[0] != mul->inputs[0] ||
+        ot__fuse_only_reader(f, s->equal->outputs[0]) != s->cast ||
+        ot__fuse_only_reader(f, s->sum->outputs[0]) != s->quotient ||
+        s->cast->outputs[0]->is_output || ot__uses_count(&f->uses, s->cast->outputs[0]) != 2)
+        return false;
+    s->pool = s->equal->inputs[1]->producer;
+    return ot__node_is(s->pool, "", "GlobalMaxPool") && s->pool->inputs[0] == s->equal->inputs[0] &&
+           ot__values_same_shape(s->sum->outputs[0], s->pool->outputs[0]) &&
+           ot__values_same_shape(s->quotient->inputs[0], s->pool->outputs[0]);
+}
+
+static ot_status share_equally(ot__fusing *f, ot_node *mul)
+{
+    equal_shares s;
+    ot_node *node;
+
+    if (!ot__node_is(mul, "", "Mul") || !match_equal_shares(f, mul, &s))
+        return OT_OK;
+    ot__node_detach(mul);
+    ot__node_detach(s.quotient);
+    ot__node_detach(s.sum);
+    ot__node_detach(s.cast);
+    ot__node_detach(s.equal);
+    OT_TRY(
+        ot__fuse_add(f, "GlobalMaxPoolGrad", mul->name,
+                     (ot_value *[]){s.quotient->inputs[0], s.pool->inputs[0], s.pool->outputs[0]},
+                     3, mul->outputs, 1, &node));
+    return ot__op_infer(node);
+}
+
 ot_status ot__fuse_pool(ot_model *model)
 {
+    OT_TRY(ot__fuse_each(model, share_equally));
     OT_TRY(ot__fuse_each(model, move_mask));
     return ot__fuse_each(model, shorten);
 }

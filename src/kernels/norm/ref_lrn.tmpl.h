@@ -81,6 +81,8 @@ static void FN(lrn_grad_parts)(void *context, int64_t first, int64_t last)
     const ot__lrn *p = j->p;
     const int64_t size = p->channels * OT__LRN_PIECE, n_items = p->n * j->pieces;
 
+    if (size == 0 || n_items == 0)
+        return;
     for (int64_t part = first; part < last; part++) {
         double *own = j->scratch + OT__LRN_ROWS * size * part;
 

@@ -20,9 +20,10 @@ typedef struct elimination {
     double sign; // of the permutations
 } elimination;
 
+// Also of matrices without elements.
 static size_t part_doubles(int64_t n)
 {
-    return (size_t)(2 * n * n + 2 * n);
+    return (size_t)(2 * n * n + 2 * n + 1);
 }
 
 size_t ot__ref_det_bytes(int64_t n, int n_parts)

@@ -104,26 +104,16 @@ static void global_average_rule(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit2(g, "Expand", share, ot_emit_shape(g, x)));
 }
 
+// dY goes to the elements equal to the maximum, in equal shares; passes/fuse_pool.c makes one node
+// of it.
 static void global_max_rule(ot_grad *g)
 {
-    ot_value *const in[] = {ot_grad_dy(g, 0), ot_grad_x(g, 0), ot_grad_y(g, 0)};
-    ot_node *node;
-
-    if (!ot__grad_knows_axes(g, in[X])) // as the expansion needs
-        return;
-    node = ot_emit(g, "ai.onnxtrain.GlobalMaxPoolGrad", NULL, in, 3, 1);
-    ot_grad_set_dx(g, 0, ot_emit_output(g, node, 0));
-}
-
-// dY goes to the elements equal to the maximum, in equal shares.
-static void global_max_grad_expand(ot_grad *g)
-{
-    ot_value *dy = ot_grad_x(g, DY), *x = ot_grad_x(g, X);
-    ot_value *mask = ot_emit_cast(g, ot_emit2(g, "Equal", x, ot_grad_x(g, Y)), ot_value_dtype(x));
+    ot_value *x = ot_grad_x(g, 0), *dy = ot_grad_dy(g, 0);
+    ot_value *mask = ot_emit_cast(g, ot_emit2(g, "Equal", x, ot_grad_y(g, 0)), ot_value_dtype(x));
     ot_value *const in[] = {mask, ot__emit_spatial_axes(g, x)};
     ot_value *count = ot_emit_output(g, ot_emit(g, "ReduceSum", "keepdims = 1", in, 2, 1), 0);
 
-    ot_expand_set(g, 0, ot_emit2(g, "Mul", mask, ot_emit2(g, "Div", dy, count)));
+    ot_grad_set_dx(g, 0, ot_emit2(g, "Mul", mask, ot_emit2(g, "Div", dy, count)));
 }
 
 // ---- norms, composed of reductions ----
@@ -230,8 +220,7 @@ const ot_op_def ot__op_global_max_pool_grad[] = {
      .types = "T: f32 f64",
      .infer = global_max_grad_infer,
      .kernels = global_max_grad_kernels,
-     .flags = OT_OP_NO_GRAD,
-     .expand = global_max_grad_expand,
+     .flags = OT_OP_NO_GRAD | OT_OP_INTERNAL,
      .by_image = {.in = 7, .out = 1}},
     {0},
 };

@@ -82,18 +82,26 @@ static void activate_ref(const ot__product *p, const ot_arg *y, const void *z)
     }
 }
 
+// An operand without elements has no matrices to go to.
+static const uint8_t *matrix_at(const ot_arg *x, int64_t at, size_t size)
+{
+    const uint8_t *data = x->data;
+
+    return x->count == 0 ? data : data + (size_t)at * size;
+}
+
 static ot_status product_run_ref(const ot_run *r, ref_gemm gemm, size_t size)
 {
     const ot__product *p = r->state;
+    const int64_t n_batches = r->out[0]->count == 0 ? 0 : p->n_batches;
     uint8_t *y = r->out[0]->data;
-    const uint8_t *a = r->in[A]->data, *b = r->in[B]->data;
 
-    for (int64_t batch = 0; batch < p->n_batches; batch++) {
+    for (int64_t batch = 0; batch < n_batches; batch++) {
         int64_t a_at, b_at;
 
         ot__product_batch_at(p, batch, &a_at, &b_at);
-        gemm(y + (size_t)(batch * p->y_stride) * size, a + (size_t)a_at * size,
-             b + (size_t)b_at * size, ot__run_in(r, C), &p->gemm, r->accumulates != 0);
+        gemm(y + (size_t)(batch * p->y_stride) * size, matrix_at(r->in[A], a_at, size),
+             matrix_at(r->in[B], b_at, size), ot__run_in(r, C), &p->gemm, r->accumulates != 0);
     }
     if (p->tile != NULL)
         activate_ref(p, r->out[0], ot__run_in(r, Z));

@@ -49,6 +49,42 @@ static void a_gradient_that_something_else_reads_stays(void **state)
                 "{ " POOL "dx = com.microsoft.ReluGrad(s, y) n = Neg(s) }");
 }
 
+#define SHARES(mask)                                                                               \
+    "y = GlobalMaxPool(x) e = Equal(x, y) m = Cast<to = 1>(e) n = ReduceSum(" mask ", axes)"       \
+    " q = Div(dy, n) dx = Mul(m, q) "
+
+static void the_gradient_of_a_global_maximum_is_one_node(void **state)
+{
+    ot_model *model = fuse(ot__fuse_pool, "g (float[2,3,4,5] x, float[2,3,1,1] dy)"
+                                          " => (float[2,3,4,5] dx) <int64[2] axes = {2, 3}>"
+                                          "{ " SHARES("m") "}");
+    const ot_node *grad = find_node(model, "GlobalMaxPoolGrad");
+
+    (void)state;
+    assert_int_equal(model->graph->n_nodes, 2);
+    assert_string_equal(grad->inputs[0]->name, "dy");
+    assert_string_equal(grad->inputs[1]->name, "x");
+    assert_string_equal(grad->inputs[2]->name, "y");
+    assert_string_equal(grad->outputs[0]->name, "dx");
+    ot_model_destroy(model);
+}
+
+static void other_shares_stay(void **state)
+{
+    ot_model *model = fuse(ot__fuse_pool, "g (float[2,3,4,5] x, float[2,3,1,1] dy)"
+                                          " => (float[2,3,4,5] dx, float[2,3,4,5] m)"
+                                          " <int64[2] axes = {2, 3}> { " SHARES("m") "}");
+
+    (void)state;
+    assert_int_equal(model->graph->n_nodes, 6);
+    ot_model_destroy(model);
+    model = fuse(ot__fuse_pool, "g (float[2,3,4,5] x, float[2,3,1,1] dy)"
+                                " => (float[2,3,4,5] dx) <int64[2] axes = {2, 3}>"
+                                "{ w = Neg(x) " SHARES("w") "}");
+    assert_int_equal(model->graph->n_nodes, 7);
+    ot_model_destroy(model);
+}
+
 static void indices_that_only_the_gradient_reads_take_a_byte(void **state)
 {
     ot_model *model = fuse(ot__fuse_pool, "g (float[2,3,4,5] y, float[2,3,3,5] dp)"
@@ -125,6 +161,8 @@ int main(void)
         cmocka_unit_test(the_mask_of_relu_is_taken_from_the_pools_result),
         cmocka_unit_test(a_mask_by_something_else_stays),
         cmocka_unit_test(a_gradient_that_something_else_reads_stays),
+        cmocka_unit_test(the_gradient_of_a_global_maximum_is_one_node),
+        cmocka_unit_test(other_shares_stay),
         cmocka_unit_test(indices_that_only_the_gradient_reads_take_a_byte),
         cmocka_unit_test(so_do_those_of_narrower_types),
         cmocka_unit_test(a_large_window_takes_positions_in_the_plane),
