@@ -425,6 +425,12 @@ static const ot_op_case resize_cases[] = {
      .attrs = "antialias = 1, mode = \"linear\"",
      .opset = 18,
      .error = OT_ERR_INVALID},
+    {.name = "antialias of a crop of a million images side by side",
+     .in = {"f32[1,1,1,64]", "f32[8]{0,0,0,0,1,1,1,2000000} const", "f32[4]{1,1,1,0.01} const"},
+     .attrs = "antialias = 1, mode = \"linear\", "
+              "coordinate_transformation_mode = \"tf_crop_and_resize\"",
+     .opset = 18,
+     .error = OT_ERR_INVALID},
     {.name = "integers",
      .in = {"i32[1,1,2,4]", "", "f32[4]{1,1,2,1.5} const"},
      .error = OT_ERR_UNSUPPORTED},

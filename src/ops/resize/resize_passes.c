@@ -142,6 +142,10 @@ void ot__resize_make(ot__resize_passes *passes, const ot__resize_line *lines, co
         passes->most = ot__resize_most(x, y, is_gradient);
 }
 
+// Of a line: 1 / scale is what the neighbours of an element reach to either side. A crop of far
+// more than the image could ask for any number.
+static const double MOST_NEIGHBOURS = 0x1p26;
+
 ot_status ot__resize_check(const ot__resize_line *lines, int n)
 {
     for (int k = 0; k < n; k++) {
@@ -157,6 +161,11 @@ ot_status ot__resize_check(const ot__resize_line *lines, int n)
             return ot__error(OT_ERR_INVALID,
                              "Resize: a scale of %g is too small for axis %d of size %" PRId64,
                              l->scale, k, l->in);
+        if (l->antialias && l->scale < 1 && (double)l->out / l->scale > MOST_NEIGHBOURS)
+            return ot__error(OT_ERR_INVALID,
+                             "Resize: a scale of %g makes %" PRId64 " elements of axis %d of too "
+                             "many neighbours each",
+                             l->scale, l->out, k);
         if (l->out > 0 && l->in == 0)
             return ot__error(OT_ERR_INVALID, "Resize: axis %d has no elements", k);
     }
