@@ -17,6 +17,10 @@ static const ot_op_case split_training_cases[] = {
      .in = {"f32[3]", "i64[2]{2,2} const"},
      .out = {"f32[2]", "f32[2]"},
      .error = OT_ERR_INVALID},
+    {.name = "parts of numbers that are known lie far behind them",
+     .in = {"i64[3]{1,2,3} const", "i64[2]{1000000,1} const"},
+     .out = {"i64[1000000]", "i64[1]"},
+     .error = OT_ERR_INVALID},
     {0},
 };
 OT_OP_TEST("com.microsoft.SplitTraining", 1, split_training_cases)

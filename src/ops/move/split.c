@@ -61,16 +61,24 @@ static bool stated_sizes(ot_infer *c, int64_t extent, int n, int64_t *sizes)
     return true;
 }
 
+// The known elements that the parts take lie in X.
 static void set_split_parts(ot_infer *c, int axis, const int64_t *sizes)
 {
     const ot_shape *x = ot_infer_shape(c, 0);
+    const int64_t extent = x->dim[axis];
     int64_t from = 0;
     int n;
     const bool is_known = ot_infer_values(c, 0, &n) != NULL;
 
     for (int i = 0; i < ot_infer_output_count(c); i++) {
+        const int64_t behind = ot_infer_add(c, from, sizes[i]);
         ot_shape y = *x;
 
+        if (ot_dim_is_number(extent) && ot_dim_is_number(behind) && behind > extent) {
+            ot_infer_fail(c, "parts up to %d have size %" PRId64 ", the axis has %" PRId64, i,
+                          behind, extent);
+            return;
+        }
         y.dim[axis] = sizes[i];
         ot_infer_set(c, i, ot_infer_dtype(c, 0), &y);
         if (is_known && ot_dim_is_number(sizes[i])) {
@@ -79,7 +87,7 @@ static void set_split_parts(ot_infer *c, int axis, const int64_t *sizes)
             ot__part_strides(&s, &y, x, axis, from, OT__WHOLE_TO_PART);
             ot__infer_moved(c, i, &s);
         }
-        from = ot_infer_add(c, from, sizes[i]);
+        from = behind;
         if (is_known && !ot_dim_is_number(from))
             return; // where the next part begins is not known
     }
