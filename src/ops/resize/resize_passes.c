@@ -144,7 +144,7 @@ void ot__resize_make(ot__resize_passes *passes, const ot__resize_line *lines, co
 
 // Of a line: 1 / scale is what the neighbours of an element reach to either side. A crop of far
 // more than the image could ask for any number.
-static const double MOST_NEIGHBOURS = 0x1p26;
+static const double MOST_NEIGHBOURS = 0x1p22;
 
 ot_status ot__resize_check(const ot__resize_line *lines, int n)
 {
