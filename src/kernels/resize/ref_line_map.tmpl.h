@@ -47,6 +47,8 @@ static void FN(map_columns)(T *y, const T *x, const ot__line_map *m, int64_t out
 
 void FN(ot__ref_map_lines)(T *y, const T *x, const ot__line_map *map, int64_t outer, int64_t inner)
 {
+    if (outer == 0 || map->to == 0 || inner == 0)
+        return;
     if (inner == 1)
         FN(map_rows)(y, x, map, outer);
     else
