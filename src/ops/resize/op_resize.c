@@ -87,6 +87,17 @@ static bool lists_are_constant(const ot_prep *p, const ot__resize *r, int first)
     return true;
 }
 
+// Longer lines are made in a run, for which there must be the memory first.
+static bool are_short(const ot_shape *y)
+{
+    enum { SHORT_LINE = 1 << 22 };
+
+    for (int k = 0; k < y->ndim; k++)
+        if (y->dim[k] > SHORT_LINE)
+            return false;
+    return true;
+}
+
 static ot_status prepare_lines(ot_prep *p, const ot_shape *x, const ot_shape *y, int first,
                                bool is_gradient)
 {
@@ -100,7 +111,7 @@ static ot_status prepare_lines(ot_prep *p, const ot_shape *x, const ot_shape *y,
     size_t n_bytes;
 
     (void)ot__resize_read(NULL, ot_prep_node(p), x->ndim, &r);
-    is_ready = lists_are_constant(p, &r, first);
+    is_ready = lists_are_constant(p, &r, first) && are_short(y);
     for (int i = 0; is_ready && i < 3; i++)
         elements[i] = first + i < p->n_in ? ot_prep_constant(p, first + i) : NULL;
     if (is_ready) {
