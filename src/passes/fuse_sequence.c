@@ -55,6 +55,12 @@ bool ot__is_sequence_node(const ot_node *node)
     return false;
 }
 
+bool ot__gives_sequence(const ot_node *node)
+{
+    return ot__is_sequence_node(node) && !ot__node_is(node, "", "SequenceAt") &&
+           !ot__node_is(node, "", "SequenceLength") && !ot__node_is(node, "", "ConcatFromSequence");
+}
+
 int ot__sequence_decider(const ot_node *node)
 {
     const int i = ot__node_is(node, "", "SequenceInsert") ? 2

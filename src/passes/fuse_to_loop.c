@@ -67,12 +67,8 @@ typedef struct mapping {
 
 static bool is_sequence(const ot_value *value)
 {
-    const ot_node *node = value->producer;
-
     return value->kind == OT_VALUE_SEQUENCE ||
-           (node && ot__is_sequence_node(node) && !ot__node_is(node, "", "SequenceAt") &&
-            !ot__node_is(node, "", "SequenceLength") &&
-            !ot__node_is(node, "", "ConcatFromSequence"));
+           (value->producer && ot__gives_sequence(value->producer));
 }
 
 static bool can_map(const ot_node *node, const ot_graph *each)

@@ -37,8 +37,8 @@ static bool is_open_value(const ot_value *value)
 // Makes a tensor of what a sequence holds; how many it holds is a number that decides.
 static bool reads_sequence(const ot_node *node)
 {
-    return ot__is_sequence_node(node) && node->n_outputs > 0 && node->outputs[0] != NULL &&
-           node->outputs[0]->kind != OT_VALUE_SEQUENCE;
+    return ot__is_sequence_node(node) && !ot__gives_sequence(node) && node->n_outputs > 0 &&
+           node->outputs[0] != NULL;
 }
 
 // The first node in order, of those `among` which are marked; NULL: all. The shapes of its inputs
@@ -102,6 +102,12 @@ static bool may_decide(const ot_node *node, int i)
            (port == NULL || (port->flags & OT_PORT_TYPE_ONLY) == 0);
 }
 
+static ot_status add_decider(deciding *d, ot_value *x)
+{
+    return ot__made(is_decider(d, x) || ot__arena_push(d->model->arena, &d->deciders, &d->capacity,
+                                                       &d->n_deciders, &x, sizeof x));
+}
+
 // Those whose elements the rule of the node has asked for; all where it has asked for none.
 static ot_status add_deciders(deciding *d, ot_node *node)
 {
@@ -109,10 +115,8 @@ static ot_status add_deciders(deciding *d, ot_node *node)
 
     OT_TRY(ot__op_infer_asked(node, &asked));
     for (int i = 0; i < node->n_inputs; i++)
-        if (may_decide(node, i) && (asked == 0 || (i < 64 && (asked >> i & 1) != 0)) &&
-            !is_decider(d, node->inputs[i]))
-            OT_TRY(ot__made(ot__arena_push(d->model->arena, &d->deciders, &d->capacity,
-                                           &d->n_deciders, &node->inputs[i], sizeof(ot_value *))));
+        if (may_decide(node, i) && (asked == 0 || (i < 64 && (asked >> i & 1) != 0)))
+            OT_TRY(add_decider(d, node->inputs[i]));
     return OT_OK;
 }
 
@@ -177,9 +181,8 @@ static ot_status add_places(deciding *d, const bool *is_before)
         ot_node *node = graph->nodes[n];
         const int i = is_before[n] ? ot__sequence_decider(node) : -1;
 
-        if (i >= 0 && may_decide(node, i) && !is_decider(d, node->inputs[i]))
-            OT_TRY(ot__made(ot__arena_push(d->model->arena, &d->deciders, &d->capacity,
-                                           &d->n_deciders, &node->inputs[i], sizeof(ot_value *))));
+        if (i >= 0 && may_decide(node, i))
+            OT_TRY(add_decider(d, node->inputs[i]));
     }
     return OT_OK;
 }
@@ -266,8 +269,7 @@ static ot_status ask_branch(deciding *d, ot_node *branch, const bool *is_before)
     d->open = NULL;
     forget_deciders(d);
     d->n_described = 1;
-    return ot__made(ot__arena_push(d->model->arena, &d->deciders, &d->capacity, &d->n_deciders,
-                                   &condition, sizeof condition));
+    return add_decider(d, condition);
 }
 
 static ot_status ask_branches(deciding *d)
