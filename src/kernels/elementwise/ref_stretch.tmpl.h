@@ -17,11 +17,14 @@ static void FN(stretch)(void *to, const void *from, int ndim, const int64_t *dim
     while (n > 0) {
         const int64_t run = last < 0 ? n : OT_MIN(n, dim[last] - index[last]);
 
-        if (last >= 0 && stride[last] == 1)
+        if (last >= 0 && stride[last] == 1) {
             memcpy(y, x + at, (size_t)run * sizeof(*y));
-        else
+        } else {
+            const T element = x[at]; // which the loop would load again
+
             for (int64_t k = 0; k < run; k++)
-                y[k] = x[at];
+                y[k] = element;
+        }
         y += run;
         n -= run;
         if (last < 0)

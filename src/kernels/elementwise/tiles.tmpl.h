@@ -140,41 +140,38 @@ enum { BLOCK = 256 };
                 const T x = x1[k] + bias_x[k];, given, dx)
 #include "unary.def"
 
-// y may be any operand, so where there are more than two a block of results is complete before any
-// of it is stored.
+// y may be any operand: of more than two, only what the last one gives is stored there.
 #define TILE_N(symbol, formula)                                                                    \
+    INLINE void FN(symbol##_of_two)(T * to, const T *x0, const T *x1, int64_t n)                   \
+    {                                                                                              \
+        SIMD_LOOP                                                                                  \
+        for (int64_t k = 0; k < n; k++) {                                                          \
+            const T a = x0[k];                                                                     \
+            const T b = x1[k];                                                                     \
+                                                                                                   \
+            to[k] = formula;                                                                       \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
     LINKAGE void FN(symbol)(T * tile_y, const T *const *tile_x, int64_t n, const float *attrs)     \
     {                                                                                              \
+        int n_x = 1;                                                                               \
+                                                                                                   \
         (void)attrs;                                                                               \
-        if (tile_x[1] != NULL && tile_x[2] == NULL) {                                              \
-            const T *x0 = tile_x[0], *x1 = tile_x[1];                                              \
-                                                                                                   \
-            SIMD_LOOP                                                                              \
-            for (int64_t k = 0; k < n; k++) {                                                      \
-                const T a = x0[k];                                                                 \
-                const T b = x1[k];                                                                 \
-                                                                                                   \
-                tile_y[k] = formula;                                                               \
-            }                                                                                      \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t start = 0; start < n; start += BLOCK) {                                       \
+        while (n_x < OT__TILE_INPUTS && tile_x[n_x] != NULL)                                       \
+            n_x++;                                                                                 \
+        if (n_x == 1)                                                                              \
+            memmove(tile_y, tile_x[0], (size_t)n * sizeof(T));                                     \
+        if (n_x == 2)                                                                              \
+            FN(symbol##_of_two)(tile_y, tile_x[0], tile_x[1], n);                                  \
+        for (int64_t start = 0; start < n && n_x > 2; start += BLOCK) {                            \
             const int64_t m = n - start < BLOCK ? n - start : BLOCK;                               \
             T block[BLOCK];                                                                        \
                                                                                                    \
-            memcpy(block, tile_x[0] + start, (size_t)m * sizeof(T));                               \
-            for (int i = 1; i < OT__TILE_INPUTS && tile_x[i] != NULL; i++) {                       \
-                const T *xi = tile_x[i] + start;                                                   \
-                                                                                                   \
-                SIMD_LOOP                                                                          \
-                for (int64_t k = 0; k < m; k++) {                                                  \
-                    const T a = block[k];                                                          \
-                    const T b = xi[k];                                                             \
-                                                                                                   \
-                    block[k] = formula;                                                            \
-                }                                                                                  \
-            }                                                                                      \
-            memcpy(tile_y + start, block, (size_t)m * sizeof(T));                                  \
+            FN(symbol##_of_two)(block, tile_x[0] + start, tile_x[1] + start, m);                   \
+            for (int i = 2; i + 1 < n_x; i++)                                                      \
+                FN(symbol##_of_two)(block, block, tile_x[i] + start, m);                           \
+            FN(symbol##_of_two)(tile_y + start, block, tile_x[n_x - 1] + start, m);                \
         }                                                                                          \
     }
 #define OT_BINARY_TILE(symbol, c) TILE(symbol, (), const T a = x0[k]; const T b = x1[k];, , c)

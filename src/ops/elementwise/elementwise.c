@@ -37,7 +37,11 @@ static ot__operand_kind operand_kind_of(const ot_arg *y, const ot_arg *x)
     return x->count == 1 ? OT__OPERAND_SCALAR : OT__OPERAND_GATHER;
 }
 
-enum { VECTOR = 16 }; // elements; pieces are multiples of it
+enum {
+    VECTOR = 16,        // elements; pieces are multiples of it
+    PARTS_OF_PIECE = 4, // a line that is shorter than such a part of a piece shares pieces
+    REPEATED = 256,     // elements of a piece, where an operand stays the same along lines
+};
 
 static bool needs_conversion(const ot_arg *y, const ot_arg *const *x, int n_operands)
 {
@@ -52,6 +56,36 @@ static bool is_buffered(const ot__elementwise *e, const ot__operand *o)
 {
     return o->kind == OT__OPERAND_SCALAR || o->kind == OT__OPERAND_GATHER ||
            (e->converts && o->kind == OT__OPERAND_FULL && ot__dtype_is_narrow(o->dtype));
+}
+
+// How many parts of at most n elements there are.
+static int64_t parts(int64_t count, int64_t n)
+{
+    return (count + n - 1) / n;
+}
+
+static bool stays_along_lines(const ot__elementwise *e, const ot__operand *o)
+{
+    return o->kind == OT__OPERAND_GATHER && o->stride[e->ndim - 1] == 0;
+}
+
+// Where lines of y, along which operands lie in one piece or stay the same, are long enough, pieces
+// keep within them. Of what stays the same a few elements are brought once for a whole line.
+static void plan_pieces(ot__elementwise *e, int n_buffered)
+{
+    const int64_t line = e->ndim > 1 ? e->dim[e->ndim - 1] : e->count;
+    int64_t most = OT__PIECE_BYTES / (int64_t)e->gathered_size / OT_MAX(n_buffered, 1);
+
+    e->piece = OT_MAX(most, 1);
+    if (e->piece > VECTOR)
+        e->piece -= e->piece % VECTOR;
+    for (int i = 0; i < e->n_operands && e->ndim > 1; i++)
+        if (stays_along_lines(e, &e->operand[i]))
+            most = OT_MIN(e->piece, REPEATED);
+    e->line = e->ndim > 1 && line >= most / PARTS_OF_PIECE ? line : e->count;
+    if (e->line < e->count) // all pieces of a line are about as long
+        e->piece = OT_MIN(most, parts(parts(line, parts(line, most)), VECTOR) * VECTOR);
+    e->n_in_line = parts(e->line, e->piece);
 }
 
 static void plan_elementwise(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
@@ -85,10 +119,8 @@ static void plan_elementwise(ot__elementwise *e, const ot_arg *y, const ot_arg *
         n_gathered++; // last
     // The gathered operands of a piece share one buffer, which lies on a thread's stack.
     e->gathered_size = OT_MAX(largest, (size_t)1);
-    e->piece = OT__PIECE_BYTES / (int64_t)e->gathered_size / OT_MAX(n_gathered, 1);
-    if (e->piece > VECTOR)
-        e->piece -= e->piece % VECTOR;
     merge_axes(e);
+    plan_pieces(e, n_gathered);
 }
 
 void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
@@ -113,50 +145,106 @@ typedef struct job {
     const void *context;
 } job;
 
+// A piece: elements start .. start + n - 1 of y, the `part`-th of a line.
+typedef struct span {
+    int64_t line, part, start, n;
+} span;
+
+static span span_of(const ot__elementwise *e, int64_t line, int64_t part)
+{
+    const int64_t at = part * e->piece;
+
+    return (span){line, part, line * e->line + at, OT_MIN(e->piece, e->line - at)};
+}
+
+static span next_span(const ot__elementwise *e, span p)
+{
+    return p.part + 1 < e->n_in_line ? span_of(e, p.line, p.part + 1) : span_of(e, p.line + 1, 0);
+}
+
+// Where the operand's element `start` of y lies.
+static const void *element_of(const ot__elementwise *e, const ot__operand *o, const void *x,
+                              int64_t start)
+{
+    int64_t at = 0;
+
+    for (int k = e->ndim - 1; k >= 0 && o->kind != OT__OPERAND_SCALAR; k--) {
+        at += start % e->dim[k] * o->stride[k];
+        start /= e->dim[k];
+    }
+    return (const uint8_t *)x + (size_t)at * o->size;
+}
+
+static bool keeps_within_line(const ot__elementwise *e)
+{
+    return e->line < e->count;
+}
+
+// Whether the operand is one element along a line of y.
+static bool is_one_element(const ot__elementwise *e, const ot__operand *o)
+{
+    return o->kind == OT__OPERAND_SCALAR || (keeps_within_line(e) && stays_along_lines(e, o));
+}
+
+// Whether what was brought for the piece before this one still holds.
+static bool is_brought(const ot__elementwise *e, const ot__operand *o, span p)
+{
+    return o->kind == OT__OPERAND_SCALAR || (p.part > 0 && is_one_element(e, o));
+}
+
+// The stretched operand's elements for a piece, where they lie or brought to `to`; of one element
+// as many as the longest piece has.
+static const void *bring(const ot__elementwise *e, const ot__operand *o, const void *x, span p,
+                         void *to)
+{
+    if (is_one_element(e, o))
+        ot__ref_stretch(to, element_of(e, o, x, p.start), 0, NULL, NULL, 0, e->piece, o->size);
+    else if (keeps_within_line(e))
+        return element_of(e, o, x, p.start);
+    else
+        ot__ref_stretch(to, x, e->ndim, e->dim, o->stride, p.start, p.n, o->size);
+    return to;
+}
+
 static void run_pieces(void *context, int64_t first, int64_t last)
 {
     _Alignas(64) uint8_t buffer[OT__PIECE_BYTES];
     const void *x[OT__MAX_OPERANDS] = {NULL};
     const job *j = context;
     const ot__elementwise *e = j->e;
+    span p = span_of(e, first / e->n_in_line, first % e->n_in_line);
 
-    for (int64_t p = first; p < last; p++) {
-        const int64_t start = p * e->piece, n = OT_MIN(e->piece, e->count - start);
-
+    for (int64_t k = first; k < last; k++, p = next_span(e, p)) {
         for (int i = 0; i < e->n_operands; i++) {
             const ot__operand *o = &e->operand[i];
-            uint8_t *gathered = buffer + (size_t)(o->n_before * e->piece) * e->gathered_size;
 
             if (o->kind == OT__OPERAND_FULL)
-                x[i] = (const uint8_t *)j->x[i] + (size_t)start * o->size;
-            else if (o->kind == OT__OPERAND_GATHER || (o->kind == OT__OPERAND_SCALAR && p == first))
-                ot__ref_stretch(gathered, j->x[i], e->ndim, e->dim, o->stride, start, n, o->size);
-            if (o->kind == OT__OPERAND_GATHER || o->kind == OT__OPERAND_SCALAR)
-                x[i] = gathered; // later pieces are not longer than the first
+                x[i] = (const uint8_t *)j->x[i] + (size_t)p.start * o->size;
+            else if (o->kind != OT__OPERAND_ABSENT && (k == first || !is_brought(e, o, p)))
+                x[i] = bring(e, o, j->x[i], p,
+                             buffer + (size_t)(o->n_before * e->piece) * e->gathered_size);
         }
-        j->piece(j->y + (size_t)start * e->y_size, x, n, j->context);
+        j->piece(j->y + (size_t)p.start * e->y_size, x, p.n, j->context);
     }
 }
 
 enum { CONVERTED_BYTES = 2048 }; // of the longest piece before it is converted
 
-// An operand's elements start .. start + n - 1 in f32.
+// An operand's elements for a piece in f32; of one element as many as the longest piece has.
 static const void *bring_converted(const ot__elementwise *e, const ot__operand *o, const void *x,
-                                   int64_t start, int64_t n, float *to)
+                                   span p, float *to)
 {
     _Alignas(64) uint16_t stretched[CONVERTED_BYTES / sizeof(uint16_t)];
     const bool is_narrow = ot__dtype_is_narrow(o->dtype);
-    const void *from = (const uint8_t *)x + (size_t)start * o->size;
+    const void *from = (const uint8_t *)x + (size_t)p.start * o->size;
 
     if (o->kind == OT__OPERAND_FULL && !is_narrow)
         return from;
-    if (o->kind != OT__OPERAND_FULL) {
-        ot__ref_stretch(is_narrow ? (void *)stretched : (void *)to, x, e->ndim, e->dim, o->stride,
-                        start, n, o->size);
-        from = stretched;
-    }
-    if (is_narrow)
-        ot__floats_best()->widen[o->dtype](to, from, n);
+    if (o->kind != OT__OPERAND_FULL)
+        from = bring(e, o, x, p, is_narrow ? (void *)stretched : (void *)to);
+    if (!is_narrow)
+        return from;
+    ot__floats_best()->widen[o->dtype](to, from, is_one_element(e, o) ? e->piece : p.n);
     return to;
 }
 
@@ -167,10 +255,10 @@ static void run_converted_pieces(void *context, int64_t first, int64_t last)
     const job *j = context;
     const ot__elementwise *e = j->e;
     const bool is_narrow = ot__dtype_is_narrow(e->y_dtype);
+    span p = span_of(e, first / e->n_in_line, first % e->n_in_line);
 
-    for (int64_t p = first; p < last; p++) {
-        const int64_t start = p * e->piece, n = OT_MIN(e->piece, e->count - start);
-        uint8_t *y = j->y + (size_t)start * e->y_size;
+    for (int64_t k = first; k < last; k++, p = next_span(e, p)) {
+        uint8_t *y = j->y + (size_t)p.start * e->y_size;
         int n_buffered = 0;
 
         for (int i = 0; i < e->n_operands; i++) {
@@ -180,14 +268,14 @@ static void run_converted_pieces(void *context, int64_t first, int64_t last)
             if (o->kind == OT__OPERAND_ABSENT)
                 continue;
             n_buffered += is_buffered(e, o);
-            if (o->kind != OT__OPERAND_SCALAR || p == first)
-                x[i] = bring_converted(e, o, j->x[i], start, n, to);
+            if (k == first || !is_brought(e, o, p))
+                x[i] = bring_converted(e, o, j->x[i], p, to);
         }
         float *result = (float *)(void *)buffer + n_buffered * e->piece;
 
-        j->piece(is_narrow ? (void *)result : (void *)y, x, n, j->context);
+        j->piece(is_narrow ? (void *)result : (void *)y, x, p.n, j->context);
         if (is_narrow)
-            ot__floats_best()->narrow[e->y_dtype]((uint16_t *)(void *)y, result, n);
+            ot__floats_best()->narrow[e->y_dtype]((uint16_t *)(void *)y, result, p.n);
     }
 }
 
@@ -196,8 +284,9 @@ void ot__elementwise_run(const ot__elementwise *e, void *y, const void *const *x
 {
     job j = {e, y, x, piece, context};
 
-    ot__parallel_for((e->count + e->piece - 1) / e->piece, OT_PAR_MIN / e->piece + 1,
-                     e->converts ? run_converted_pieces : run_pieces, &j);
+    ot__parallel_for(e->count == 0 ? 0 : e->count / e->line * e->n_in_line,
+                     OT_PAR_MIN / e->piece + 1, e->converts ? run_converted_pieces : run_pieces,
+                     &j);
 }
 
 // ---- one plan per node ----

@@ -32,7 +32,10 @@ typedef struct ot__operand {
 typedef struct ot__elementwise {
     int n_operands, ndim;
     int64_t dim[OT_MAX_NDIM];     // y's axes, neighbours merged where all operands allow it
-    int64_t count, piece;         // elements in all and per piece
+    int64_t count;                // elements in all
+    int64_t line;                 // elements from whose start pieces begin anew
+    int64_t piece;                // elements of a piece; the last of a line may have fewer
+    int64_t n_in_line;            // pieces
     size_t y_size, gathered_size; // bytes of an element of y, and of the largest operand
     bool converts;                // pieces are f32, and some operand or y is f16 or bf16
     ot_dtype y_dtype;
