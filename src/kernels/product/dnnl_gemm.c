@@ -37,6 +37,10 @@ enum { ROWS_TO_PACK = 512, LONG_ROW = 1024 };
 // With fewer rows of a our own code takes too long to transpose b.
 enum { ROWS_TO_TRANSPOSE = 1024 };
 
+// With AVX2 oneDNN has kernels of two kinds: one copies both operands, and is taken from so many
+// rows and columns of y on at the latest.
+enum { EXTENT_TO_COPY = 512 };
+
 // GFLOP/s of one thread, the best of many, by ./dev bench kernels, oneDNN 2.6.3:
 //
 //                           Zen 5, AVX-512             Sapphire Rapids, AVX-512
@@ -58,7 +62,18 @@ enum { ROWS_TO_TRANSPOSE = 1024 };
 //             128 32 128 ^T 240  209
 //
 // With AVX2, Zen 5 makes 120 to 135 by our own code, and 128 to 136 by oneDNN's, but 68 of it for
-// a^T * b with k = 1024; Zen 3 likewise.
+// 256 1024 1024 a^T * b: a kernel for few rows or columns, which reads what is transposed where it
+// lies. So does Zen 3 (peak 112; beside other work, which takes more from our own code):
+//
+//                           own  row-major                    own  row-major
+//   a^T * b   256 1024 1024 65   37       512 768 4096        74   86
+//             1024 256 1024 61   35       1024 ^T             77   85
+//             256 768 4096  72   68       3072 768 1024       69   82
+//   a * b     256 1024 1024 73   43       512 3072 1024       62   82
+//             1024 256 1024 83   83       1024 768 1024       80   91
+//             512 256 1024  68   71       3072 768 256        65   92
+//   a * b^T   256 1024 1024 73   78       512 768 4096        79   90
+//             1024 256 4096 82   74       3072 768 1024       69   85
 static bool is_intel(void)
 {
 #if defined(__x86_64__)
@@ -85,10 +100,15 @@ bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
     p->packs = false;
     if (!ot__dnnl_can_gemm(p))
         return answer(p, false, "oneDNN has no product of this size");
-    if (ot__isa_best() < OT__ISA_AVX512)
-        return answer(p, false, "without AVX-512 our own code is as fast");
+    if (ot__isa_best() < OT__ISA_AVX2)
+        return answer(p, false, "without AVX2 our own code is as fast");
+    if (ot__isa_best() < OT__ISA_AVX512 &&
+        (!is_one || OT_MIN(g->m, g->n) < (int64_t)EXTENT_TO_COPY))
+        return answer(p, false, "batches, or few rows or columns, with AVX2");
     if (work < (is_one ? LEAST_WORK : LEAST_WORK_OF_BATCHES))
         return answer(p, false, "small: a primitive of oneDNN is not worth its memory");
+    if (ot__isa_best() < OT__ISA_AVX512)
+        return answer(p, true, "many rows and columns, with AVX2");
     if (is_intel()) {
         p->packs = has_many_rows && !a_transposed;
         return answer(p, true,
