@@ -37,9 +37,9 @@ enum { ROWS_TO_PACK = 512, LONG_ROW = 1024 };
 // With fewer rows of a our own code takes too long to transpose b.
 enum { ROWS_TO_TRANSPOSE = 1024 };
 
-// With AVX2 oneDNN has kernels of two kinds: one copies both operands, and is taken from so many
-// rows and columns of y on at the latest.
-enum { EXTENT_TO_COPY = 512 };
+// With AVX2 oneDNN has kernels of two kinds. One copies both operands, and is taken from so many
+// rows and columns of y on at the latest; the other one is ahead where they are few.
+enum { EXTENT_TO_COPY = 512, FEW_TO_READ = 256 };
 
 // GFLOP/s of one thread, the best of many, by ./dev bench kernels, oneDNN 2.6.3:
 //
@@ -74,6 +74,9 @@ enum { EXTENT_TO_COPY = 512 };
 //             512 256 1024  68   71       3072 768 256        65   92
 //   a * b^T   256 1024 1024 73   78       512 768 4096        79   90
 //             1024 256 4096 82   74       3072 768 1024       69   85
+//   32 times  128 64 128    77   88       512 512 64          78   62
+//             256 64 256    56   66       256 64 256 ^T       57   83
+//             197 197 64    62   76       197 197 64 ^T       55   75
 static bool is_intel(void)
 {
 #if defined(__x86_64__)
@@ -89,6 +92,18 @@ static bool answer(ot__dnnl_gemm *p, bool is_ahead, const char *reason)
     return is_ahead;
 }
 
+static bool is_ahead_with_avx2(ot__dnnl_gemm *p)
+{
+    const bool copies = OT_MIN(p->g->m, p->g->n) >= (int64_t)EXTENT_TO_COPY;
+    const bool reads = OT_MAX(p->g->m, p->g->n) <= (int64_t)FEW_TO_READ;
+
+    if (p->n_batches == 1)
+        return answer(p, copies,
+                      copies ? "many rows and columns, with AVX2"
+                             : "few rows or columns, with AVX2");
+    return answer(p, reads, reads ? "small batches, with AVX2" : "large batches, with AVX2");
+}
+
 // On processors that are not Intel's nothing was measured but AMD's.
 bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
 {
@@ -102,13 +117,10 @@ bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
         return answer(p, false, "oneDNN has no product of this size");
     if (ot__isa_best() < OT__ISA_AVX2)
         return answer(p, false, "without AVX2 our own code is as fast");
-    if (ot__isa_best() < OT__ISA_AVX512 &&
-        (!is_one || OT_MIN(g->m, g->n) < (int64_t)EXTENT_TO_COPY))
-        return answer(p, false, "batches, or few rows or columns, with AVX2");
     if (work < (is_one ? LEAST_WORK : LEAST_WORK_OF_BATCHES))
         return answer(p, false, "small: a primitive of oneDNN is not worth its memory");
     if (ot__isa_best() < OT__ISA_AVX512)
-        return answer(p, true, "many rows and columns, with AVX2");
+        return is_ahead_with_avx2(p);
     if (is_intel()) {
         p->packs = has_many_rows && !a_transposed;
         return answer(p, true,
