@@ -233,7 +233,8 @@ static void write_gradients(ot_model *model)
     bool was_composed;
     int n;
 
-    (void)ot__pass_compose(model, &was_composed);
+    if (ot__pass_compose(model, &was_composed) != OT_OK)
+        return;
     n = model->graph->n_nodes; // without those that rules append
     for (int i = 0; i < n; i++)
         if (ot__op_is_differentiable(model->graph->nodes[i]->op))

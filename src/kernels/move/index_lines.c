@@ -241,14 +241,14 @@ int64_t ot__index_lines_gather(void *y, const void *x, const void *indices,
 static void begin_row(const lines_job *j, int64_t row)
 {
     const size_t n_bytes = (size_t)j->stride[0] * j->e->size;
-    char *y = (char *)j->y + (size_t)row * n_bytes;
+    const size_t at = (size_t)row * n_bytes;
 
     if (n_bytes == 0 || j->x == j->y)
         return;
     if (j->x == NULL)
-        memset(y, 0, n_bytes);
+        memset((char *)j->y + at, 0, n_bytes);
     else
-        memcpy(y, (const char *)j->x + (size_t)row * n_bytes, n_bytes);
+        memcpy((char *)j->y + at, (const char *)j->x + at, n_bytes);
 }
 
 static void scatter_rows(void *context, int64_t first, int64_t last)

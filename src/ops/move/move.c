@@ -91,8 +91,12 @@ ot_status ot__run_strided_ref(const ot_run *r)
 static ot_status prep_view(ot_prep *p)
 {
     size_t n_bytes;
-    const ot_arg *x = ot_prep_in(p, 0);
+    const ot_arg *x = ot_prep_in(p, 0), *y = ot_prep_out(p, 0);
 
+    if (x->count != y->count) // as where the shape that is declared is not what data say
+        return ot_prep_fail(p, OT_ERR_INVALID,
+                            "output 0 has room for %" PRId64 " elements, input 0 has %" PRId64,
+                            y->count, x->count);
     return ot__element_bytes(x->dtype, x->count, &n_bytes)
                ? OT_OK
                : ot_prep_fail(p, OT_ERR_UNSUPPORTED, "elements of type %s cannot be moved",

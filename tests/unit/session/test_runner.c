@@ -68,6 +68,37 @@ static void outputs_are_those_wanted_for_any_shape(void **state)
     ot_runner_destroy(runner);
 }
 
+// What has the shape that the model declares is not asked of data, so that it is checked where it
+// runs.
+static void a_declared_shape_that_has_no_room_is_an_error(void **state)
+{
+    static const char *const nodes[] = {"Reshape(x, sizes)", "Squeeze(x, sizes)"};
+    const int first = 0;
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(nodes); i++) {
+        char text[200];
+        ot_tensor *x = zeros(OT_F32, OT_SHAPE(1, 9)), *y = NULL;
+        ot_tensor *sizes = zeros(OT_I64, OT_SHAPE(1));
+        const ot_tensor *const in[] = {x, sizes};
+        ot_runner *runner;
+
+        snprintf(text, sizeof(text),
+                 "<ir_version: 8, opset_import: [\"\" : 17]>"
+                 "g (float[1, 9] x, int64[] sizes) => (float[4] y) { y = %s }",
+                 nodes[i]);
+        runner = runner_of(text);
+        assert_int_equal(
+            ot_runner_run(runner, (const ot_feed[]){{&in[0], 1}, {&in[1], 1}}, 2, &first, &y, 1),
+            OT_ERR_INVALID);
+        assert_non_null(
+            strstr(ot_error_message(), "output 0 has room for 4 elements, input 0 has 9"));
+        ot_runner_destroy(runner);
+        ot_tensor_destroy(sizes);
+        ot_tensor_destroy(x);
+    }
+}
+
 static void a_training_graph_changes_the_buffer_that_is_fed(void **state)
 {
     ot_runner *runner = runner_of(training_text);
@@ -185,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outputs_are_those_wanted_for_any_shape),
+        cmocka_unit_test(a_declared_shape_that_has_no_room_is_an_error),
         cmocka_unit_test(a_training_graph_changes_the_buffer_that_is_fed),
         cmocka_unit_test(an_optimizer_graph_takes_sequences_of_any_length),
         cmocka_unit_test(what_does_not_fit_is_named),
