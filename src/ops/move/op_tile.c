@@ -52,9 +52,15 @@ static void tile_infer(ot_infer *c)
 
 static ot_status tile_prep(ot_prep *p)
 {
+    const ot_shape *x = &ot_prep_in(p, 0)->shape, *y = &ot_prep_out(p, 0)->shape;
     ot__strided s;
 
-    tile_strides(&s, &ot_prep_in(p, 0)->shape, &ot_prep_out(p, 0)->shape);
+    for (int k = 0; k < x->ndim; k++) // where the shape is only declared
+        if (x->dim[k] == 0 ? y->dim[k] != 0 : y->dim[k] % x->dim[k] != 0)
+            return ot_prep_fail(p, OT_ERR_INVALID,
+                                "axis %d of size %" PRId64 " is not repeated to %" PRId64, k,
+                                x->dim[k], y->dim[k]);
+    tile_strides(&s, x, y);
     return ot__prep_strided(p, &s);
 }
 

@@ -72,12 +72,18 @@ static void outputs_are_those_wanted_for_any_shape(void **state)
 // runs.
 static void a_declared_shape_that_has_no_room_is_an_error(void **state)
 {
-    static const char *const nodes[] = {"Reshape(x, sizes)", "Squeeze(x, sizes)"};
+    static const struct {
+        const char *node, *shape, *error;
+    } cases[] = {
+        {"Reshape(x, sizes)", "4", "output 0 has room for 4 elements, input 0 has 9"},
+        {"Squeeze(x, sizes)", "4", "output 0 has room for 4 elements, input 0 has 9"},
+        {"Tile(x, pair)", "1, 13", "axis 1 of size 9 is not repeated to 13"},
+    };
     const int first = 0;
 
     (void)state;
-    for (size_t i = 0; i < OT_COUNT(nodes); i++) {
-        char text[200];
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        char text[250];
         ot_tensor *x = zeros(OT_F32, OT_SHAPE(1, 9)), *y = NULL;
         ot_tensor *sizes = zeros(OT_I64, OT_SHAPE(1));
         const ot_tensor *const in[] = {x, sizes};
@@ -85,14 +91,14 @@ static void a_declared_shape_that_has_no_room_is_an_error(void **state)
 
         snprintf(text, sizeof(text),
                  "<ir_version: 8, opset_import: [\"\" : 17]>"
-                 "g (float[1, 9] x, int64[] sizes) => (float[4] y) { y = %s }",
-                 nodes[i]);
+                 "g (float[1, 9] x, int64[] sizes) => (float[%s] y)"
+                 "{ pair = Concat <axis = 0> (sizes, sizes) y = %s }",
+                 cases[i].shape, cases[i].node);
         runner = runner_of(text);
         assert_int_equal(
             ot_runner_run(runner, (const ot_feed[]){{&in[0], 1}, {&in[1], 1}}, 2, &first, &y, 1),
             OT_ERR_INVALID);
-        assert_non_null(
-            strstr(ot_error_message(), "output 0 has room for 4 elements, input 0 has 9"));
+        assert_non_null(strstr(ot_error_message(), cases[i].error));
         ot_runner_destroy(runner);
         ot_tensor_destroy(sizes);
         ot_tensor_destroy(x);
