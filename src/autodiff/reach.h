@@ -40,7 +40,8 @@ bool ot__reach_goes_on(const ot__reach *reach, const ot_node *node);
 
 // A Loop, say, whose turns only a step tells: its gradient waits for that.
 bool ot__reach_waits(const ot_node *node);
-// What subgraphs of a foreign node, or of one that waits, read of this graph and could be differentiated.
+// What subgraphs of a foreign node, or of one that waits, read of this graph and could be
+// differentiated.
 void ot__reach_visit_captures(const ot__reach *reach, const ot_node *node,
                               void (*visit)(void *context, const ot_value *value), void *context);
 // The first of it that comes from a `from` value; NULL: none does.

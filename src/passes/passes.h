@@ -98,8 +98,8 @@ ot_status ot__pass_infer_node(ot_node *node); // one of them, on its own
 // inputs: parameters have been made inputs before). Values above `max_bytes` (0: 64 MiB) are left
 // as nodes.
 ot_status ot__pass_fold(ot_model *model, size_t max_bytes);
-// The same, but while branches stand in the graph they need not fit the shapes: of nodes whose inputs
-// do not fit nothing is known.
+// The same, but while branches stand in the graph they need not fit the shapes: of nodes whose
+// inputs do not fit nothing is known.
 ot_status ot__pass_fold_branches(ot_model *model);
 // What folding would make of one value of few nodes, in the model's arena; NULL: no constant.
 ot_status ot__pass_known_constant(ot_model *model, const ot_value *value, const ot_tensor **out);

@@ -22,8 +22,8 @@ ot_status ot__hand_on(ot_graph *graph, ot_value *x, ot_value *y);
 bool ot__is_control(const ot_node *node); // If, Loop or Scan
 // fuse_sequence.c: makes, changes or reads a sequence of tensors.
 bool ot__is_sequence_node(const ot_node *node);
-bool ot__gives_sequence(const ot_node *node); // makes or changes one
-int ot__sequence_decider(const ot_node *node); // its input that decides on places; -1: there is none
+bool ot__gives_sequence(const ot_node *node);  // makes or changes one
+int ot__sequence_decider(const ot_node *node); // its input that decides on places; -1: none
 // fuse_to_loop.c: SequenceMap and Scan with a batch become Loop.
 ot_status ot__to_loops(ot_graph *graph, bool *has_changed);
 // Sequences whose places are known become tensors, in a specialised graph.
