@@ -37,9 +37,9 @@ enum { ROWS_TO_PACK = 512, LONG_ROW = 1024 };
 // With fewer rows of a our own code takes too long to transpose b.
 enum { ROWS_TO_TRANSPOSE = 1024 };
 
-// With AVX2 oneDNN has kernels of two kinds. One copies both operands, and is taken from so many
-// rows and columns of y on at the latest; the other one is ahead where they are few.
-enum { EXTENT_TO_COPY = 512, FEW_TO_READ = 256 };
+// With AVX2 oneDNN is ahead from so many rows and columns of y on, and in batches of few; at some
+// sizes between it makes half of what it makes there.
+enum { MANY_ROWS = 512, FEW_ROWS = 256 };
 
 // GFLOP/s of one thread, the best of many, by ./dev bench kernels, oneDNN 2.6.3:
 //
@@ -62,8 +62,8 @@ enum { EXTENT_TO_COPY = 512, FEW_TO_READ = 256 };
 //             128 32 128 ^T 240  209
 //
 // With AVX2, Zen 5 makes 120 to 135 by our own code, and 128 to 136 by oneDNN's, but 68 of it for
-// 256 1024 1024 a^T * b: a kernel for few rows or columns, which reads what is transposed where it
-// lies. So does Zen 3 (peak 112; beside other work, which takes more from our own code):
+// 256 1024 1024 a^T * b. Zen 3 falls likewise there (peak 112; beside other work, which takes more
+// from our own code):
 //
 //                           own  row-major                    own  row-major
 //   a^T * b   256 1024 1024 65   37       512 768 4096        74   86
@@ -94,14 +94,14 @@ static bool answer(ot__dnnl_gemm *p, bool is_ahead, const char *reason)
 
 static bool is_ahead_with_avx2(ot__dnnl_gemm *p)
 {
-    const bool copies = OT_MIN(p->g->m, p->g->n) >= (int64_t)EXTENT_TO_COPY;
-    const bool reads = OT_MAX(p->g->m, p->g->n) <= (int64_t)FEW_TO_READ;
+    const bool has_many = OT_MIN(p->g->m, p->g->n) >= (int64_t)MANY_ROWS;
+    const bool has_few = OT_MAX(p->g->m, p->g->n) <= (int64_t)FEW_ROWS;
 
     if (p->n_batches == 1)
-        return answer(p, copies,
-                      copies ? "many rows and columns, with AVX2"
-                             : "few rows or columns, with AVX2");
-    return answer(p, reads, reads ? "small batches, with AVX2" : "large batches, with AVX2");
+        return answer(p, has_many,
+                      has_many ? "many rows and columns, with AVX2"
+                               : "few rows or columns, with AVX2");
+    return answer(p, has_few, has_few ? "small batches, with AVX2" : "large batches, with AVX2");
 }
 
 // On processors that are not Intel's nothing was measured but AMD's.

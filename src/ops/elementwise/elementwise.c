@@ -74,14 +74,14 @@ static bool stays_along_lines(const ot__elementwise *e, const ot__operand *o)
 static void plan_pieces(ot__elementwise *e, int n_buffered)
 {
     const int64_t line = e->ndim > 1 ? e->dim[e->ndim - 1] : e->count;
-    int64_t most = OT__PIECE_BYTES / (int64_t)e->gathered_size / OT_MAX(n_buffered, 1);
+    int64_t most = OT_MAX(OT__PIECE_BYTES / (int64_t)e->gathered_size / OT_MAX(n_buffered, 1), 1);
 
-    e->piece = OT_MAX(most, 1);
-    if (e->piece > VECTOR)
-        e->piece -= e->piece % VECTOR;
+    if (most > VECTOR)
+        most -= most % VECTOR;
+    e->piece = most;
     for (int i = 0; i < e->n_operands && e->ndim > 1; i++)
         if (stays_along_lines(e, &e->operand[i]))
-            most = OT_MIN(e->piece, REPEATED);
+            most = OT_MIN(most, REPEATED);
     e->line = e->ndim > 1 && line >= most / PARTS_OF_PIECE ? line : e->count;
     if (e->line < e->count) // all pieces of a line are about as long
         e->piece = OT_MIN(most, parts(parts(line, parts(line, most)), VECTOR) * VECTOR);
@@ -166,13 +166,8 @@ static span next_span(const ot__elementwise *e, span p)
 static const void *element_of(const ot__elementwise *e, const ot__operand *o, const void *x,
                               int64_t start)
 {
-    int64_t at = 0;
-
-    for (int k = e->ndim - 1; k >= 0 && o->kind != OT__OPERAND_SCALAR; k--) {
-        at += start % e->dim[k] * o->stride[k];
-        start /= e->dim[k];
-    }
-    return (const uint8_t *)x + (size_t)at * o->size;
+    return (const uint8_t *)x +
+           (size_t)ot__reduction_offset(start, e->dim, o->stride, e->ndim) * o->size;
 }
 
 static bool keeps_within_line(const ot__elementwise *e)
