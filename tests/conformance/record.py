@@ -28,9 +28,18 @@ import zlib
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 OLDEST_OPSET = 7
 SMALL_INTEGERS = 64  # elements of an input that shapes may depend on
+# Tests whose expected values ONNX rounds to 16 bits (complex64: to 24) after each operation and then compares more narrowly than
+# their own distance from the exact values: of those that follow one rounding at the end no more can be asked. In the form that
+# is expanded into operators the values are rounded after each operation here, too.
+ROUNDED_OFTEN = ("test_attention_*bf16*", "test_attention_4d_causal_fp16_expanded", "test_dft_inverse*")
+# Where ONNX Runtime differs from ONNX's definition, which is the same at all opsets since; its own tests leave these out.
+SAME_AT_OLDER = ("test_resize_downsample_scales_*_align_corners",)
+# Where ONNX's inference takes the extents of what is sliced for those of the slice.
+NO_SHAPES = ("test_slice*@10",)
 HAS_WINDOW = {
     "CausalConvWithState", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv",
 }  # their weight's extents are never symbolic
@@ -57,7 +66,19 @@ def data_model(inputs, outputs):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
 
 
-def symbolic(model, inputs):
+def is_one_of(name, patterns):
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def extent_of(dim):
+    """None where a symbol of the test's own stands."""
+    if dim.HasField("dim_value"):
+        return dim.dim_value
+    number = dim.dim_param.removeprefix("d")
+    return int(number) if number != dim.dim_param and number.isdigit() else None
+
+
+def symbolic(model, inputs, outputs):
     """The model as shape inference shall see it; equal dim sizes stay equal, so that elementwise operators fit."""
     model = copy.deepcopy(model)
     graph = model.graph
@@ -69,19 +90,22 @@ def symbolic(model, inputs):
         if tensor.data_type in (TensorProto.INT64, TensorProto.INT32) and count <= SMALL_INTEGERS and len(tensor.dims) < 2:
             graph.initializer.append(tensor)
             continue
-        for dim in value.type.tensor_type.shape.dim:
-            if dim.HasField("dim_value") and dim.dim_value > 1 and not (windows and i > 0):
-                dim.dim_param = f"d{dim.dim_value}"
+        for dim, extent in zip(value.type.tensor_type.shape.dim, tensor.dims):
+            if extent > 1 and not (windows and i > 0):
+                dim.dim_param = f"d{extent}"
         kept.append(value)
     del graph.input[:]
     graph.input.extend(kept)
     for value in graph.output:
         value.type.tensor_type.ClearField("shape")
+    given = {dim.dim_param for value in graph.input for dim in value.type.tensor_type.shape.dim}
     model = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
-    for value in model.graph.output:
-        for dim in value.type.tensor_type.shape.dim:
-            if dim.dim_param.startswith("unk__"):  # an extent that ONNX gave a name and knows nothing of
+    for value, array in zip(model.graph.output, outputs):
+        for dim, extent in zip(value.type.tensor_type.shape.dim, np.shape(array)):
+            if dim.dim_param and dim.dim_param not in given:  # a name of ONNX's, or of the type of a sequence
                 dim.ClearField("dim_param")
+            elif extent_of(dim) not in (None, extent):  # one that the expected value does not have
+                dim.Clear()
     return model
 
 
@@ -142,14 +166,46 @@ def without_sequences(model, inputs, outputs):
     return model, new_inputs, new_outputs
 
 
+def in_wider(value):
+    """Of 16 bits in f32, of f32 in f64; other types stay."""
+    array = np.asarray(value)
+    wider = {"bfloat16": np.float32, "float16": np.float32, "float32": np.float64}.get(array.dtype.name)
+    return array.astype(wider) if wider else array
+
+
+def exact_outputs(case):
+    """What ONNX's reference gives for the operator itself, not its expansion, in a wider type."""
+    model = copy.deepcopy(case.model)
+    inputs = [in_wider(x) for x in case.data_sets[0][0]]
+    for value, array in zip(model.graph.input, inputs):
+        value.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
+    names = [value.name for value in model.graph.input]
+    return ReferenceEvaluator(model).run(None, dict(zip(names, inputs)))
+
+
+def tolerance_of(case, by_name):
+    """The test's own; with ROUNDED_OFTEN, rtol of one rounding to the type and atol of the expected values' distance from the
+    exact ones, twice in the expanded form, whose roundings here are as many.
+    """
+    if not is_one_of(case.name, ROUNDED_OFTEN):
+        return case.rtol, case.atol
+    itself = case.name.removesuffix("_expanded")
+    expected, exact = case.data_sets[0][1], exact_outputs(by_name[itself])
+    distance = max(np.abs(np.asarray(y).astype(np.float64) - x).max() for y, x in zip(expected, exact))
+    unit = {"bfloat16": 2.0**-8, "float16": 2.0**-11}.get(np.asarray(expected[0]).dtype.name, 0)
+    return max(case.rtol, unit), case.atol + distance * (1 if itself == case.name else 2)
+
+
 class Test:
     def __init__(self, name, model, inputs, outputs, rtol, atol):
         self.name = name
         self.model = model
         self.files = {".onnx": model.SerializeToString(), ".tolerance": f"{rtol:g} {atol:g}\n".encode()}
         self.files[".data.onnx"] = data_model(inputs, outputs).SerializeToString()
+        if is_one_of(name, NO_SHAPES):
+            return
         try:
-            self.files[".shapes.onnx"] = symbolic(model, inputs).SerializeToString()
+            self.files[".shapes.onnx"] = symbolic(model, inputs, outputs).SerializeToString()
         except Exception:  # shape inference refuses symbols that the operator would need to compare
             pass
 
@@ -169,11 +225,11 @@ def collect():
         return [case for case in collect_testcases(None) if case.data_sets]
 
 
-def make_test(case):
+def make_test(case, by_name):
     """None where a value may be absent (optionals)."""
     try:
         model, inputs, outputs = without_sequences(case.model, *case.data_sets[0])
-        return Test(case.name, model, inputs, outputs, case.rtol, case.atol)
+        return Test(case.name, model, inputs, outputs, *tolerance_of(case, by_name))
     except TypeError:
         return None
 
@@ -196,6 +252,7 @@ def older_tests(case, onnxruntime):
     if len(model.graph.node) != 1 or [o.domain for o in model.opset_import] != [""]:
         return
     inputs = case.data_sets[0][0]
+    is_same = is_one_of(case.name, SAME_AT_OLDER)
     for version in older_opsets(model.graph.node[0], model.opset_import[0].version):
         older = copy.deepcopy(model)
         older.opset_import[0].version = version
@@ -204,7 +261,7 @@ def older_tests(case, onnxruntime):
             onnx.checker.check_model(older, full_check=True)
             session = onnxruntime.InferenceSession(older.SerializeToString(), providers=["CPUExecutionProvider"])
             fed = {value.name: np.asarray(array) for value, array in zip(older.graph.input, inputs)}
-            outputs = session.run(None, fed)
+            outputs = case.data_sets[0][1] if is_same else session.run(None, fed)
             yield Test(f"{case.name}@{version}", older, inputs, outputs, case.rtol, case.atol)
         except Exception:  # the older contract has no such node, or ONNX Runtime no kernel for it
             continue
@@ -221,7 +278,7 @@ def without_listed(tests, path):
     return [
         test
         for test in tests
-        if not operators.intersection(test.operators()) and not any(fnmatch.fnmatchcase(test.name, n) for n in names)
+        if not operators.intersection(test.operators()) and not is_one_of(test.name, names)
     ]
 
 
@@ -257,7 +314,8 @@ def main():
     parser.add_argument("out")
     options = parser.parse_args()
     cases = collect()
-    tests = [test for test in map(make_test, cases) if test]
+    by_name = {case.name: case for case in cases}
+    tests = [test for test in (make_test(case, by_name) for case in cases) if test]
     left_out = len(cases) - len(tests)
     if options.older:
         import onnxruntime
