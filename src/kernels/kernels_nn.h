@@ -46,6 +46,7 @@ typedef struct ot__gemm_plan {
     ot__gemm g;
     int64_t y_column;
     bool is_swapped;              // a and b have changed places
+    bool by_dots;                 // lanes go along k
     int64_t depth, width;         // of blocks, at most
     int64_t a_tile_floats;        // of the copy of a tile of a, which has a_floats in all and is
     int64_t a_floats;             // where scratch begins
@@ -84,6 +85,9 @@ typedef struct ot__gemm_kernel {
                      const ot__gemm_panel *p);
     int64_t lanes, tile_rows, tile_columns, depth, width; // of the innermost loop and its blocks
     int64_t panel_columns;
+    // Lanes go along k where rows or columns would fill at most so many eighths of those of their
+    // vectors; 0: never.
+    int64_t dots_eighths;
     int64_t columns_depth; // where columns of a are contiguous, with twice the width
     int64_t a_row;         // floats of a row of a tile that is copied by rows
     int64_t padding;       // columns that a tile copied by columns has besides those of a block

@@ -20,6 +20,30 @@ static bool should_swap(const ot__gemm *g)
     return (g->a_row == 1 ? 0 : m * k) + m * n < n * k;
 }
 
+// From so many vectors of k on the sums of their lanes cost less than lanes that are not used; at
+// most so many vectors of rows or columns are few. By ./dev bench kernels, Zen 5, GFLOP/s:
+//
+//   a * b^T   AVX-512                AVX2                        AVX-512            AVX2
+//             tiles lanes along k                                tiles along k
+//   64 4 64   30    108              31    60      64 14 512     153   218          93    89
+//   64 10 128 91    138              61    71      64 20 512     111   216          83    80
+//   64 10 512 102   203              67    94      64 28 512     176   213          96    96
+//   64 12 512 131   226              79    93      8 1000 512    103   191          84    93
+enum { LEAST_DEPTH_OF_DOTS = 4, MOST_VECTORS_OF_DOTS = 2 };
+
+// Both operands have k contiguous, y few rows or columns, and nothing is of 16 bits.
+static bool is_for_dots(const ot__gemm *g, const ot__gemm_kernel *kernel)
+{
+    const int64_t few = OT_MIN(g->m, g->n), lanes = kernel->lanes;
+    const int64_t n_vectors = (few + lanes - 1) / lanes;
+    const bool is_narrow = ot__dtype_is_narrow(g->a_type) || ot__dtype_is_narrow(g->b_type) ||
+                           ot__dtype_is_narrow(g->c_type) || ot__dtype_is_narrow(g->y_type);
+
+    return !is_narrow && g->a_column == 1 && g->b_row == 1 && g->b_column != 1 &&
+           g->k >= LEAST_DEPTH_OF_DOTS * lanes && n_vectors <= MOST_VECTORS_OF_DOTS &&
+           8 * few <= kernel->dots_eighths * n_vectors * lanes;
+}
+
 // The parts that make the threads copy least: each part of the rows copies b, each of the columns
 // a.
 static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_threads)
@@ -71,7 +95,8 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
 {
     int64_t width, n_floats;
 
-    *plan = (ot__gemm_plan){.g = *g, .y_column = 1, .is_swapped = should_swap(g)};
+    *plan = (ot__gemm_plan){.g = *g, .y_column = 1, .by_dots = is_for_dots(g, kernel)};
+    plan->is_swapped = !plan->by_dots && should_swap(g);
     if (plan->is_swapped) {
         plan->g = (ot__gemm){.m = g->n,
                              .n = g->m,

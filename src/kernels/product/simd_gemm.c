@@ -12,25 +12,33 @@
 
 #include "kernels/simd_floats.h"
 
-#if OT_ISA_LEVEL == 2 // 24 sums, three vectors of b, one of a; 32 registers
+// MAX_ROWS of MAX_VECTORS: as many sums as registers hold beside the vectors of b and one of a.
+// Tiles of one vector have ROWS_OF_ONE rows, without which there would be fewer sums than
+// multiplications under way; such tiles read a where it lies.
+#if OT_ISA_LEVEL == 2 // 32 registers
 #define MAX_ROWS 8
+#define ROWS_OF_ONE 8
 #define MAX_VECTORS 3
 enum { DEPTH = 512, WIDTH = 256 };
-#elif OT_ISA_LEVEL == 1 // 12 sums, two vectors of b, one of a; 16 registers
+#elif OT_ISA_LEVEL == 1 // 16 registers
 #define MAX_ROWS 6
+#define ROWS_OF_ONE 12
 #define MAX_VECTORS 2
 enum { DEPTH = 256, WIDTH = 256 };
-#elif defined(__aarch64__) // 24 sums, four vectors of b; 32 registers
+#elif defined(__aarch64__) // 32 registers
 #define MAX_ROWS 6
+#define ROWS_OF_ONE 6
 #define MAX_VECTORS 4
 enum { DEPTH = 256, WIDTH = 256 };
 #else
 #define MAX_ROWS 4
+#define ROWS_OF_ONE 4
 #define MAX_VECTORS 2
 enum { DEPTH = 256, WIDTH = 256 };
 #endif
 enum {
     TILE_ROWS = MAX_ROWS,
+    MOST_ROWS = ROWS_OF_ONE,
     TILE_VECTORS = MAX_VECTORS,
     LANES = OT_VECTOR_LANES,
     TILE_COLUMNS = TILE_VECTORS * LANES,
@@ -40,7 +48,8 @@ enum {
     A_GROUP = 8,               // tiles whose columns of `a` are copied together
     FEW_PANELS = 2,            // which do not pay for copying columns of `a`
     FEW_TILES = 4,             // rows of them that do not pay for copying `b`
-    ROWS_AHEAD = 8,            // of `b` that are fetched while it is copied
+    DEPTH_TO_FETCH = 32, // with which lines of y that are fetched come before they are written
+    ROWS_AHEAD = 8,      // of `b` that are fetched while it is copied
     STAGED_ROWS = 32 * TILE_ROWS,
 };
 
@@ -59,142 +68,8 @@ static int64_t panel_vector(const block *x, int64_t panel)
 }
 
 #include "kernels/product/simd_gemm_copy.h"
-
-// ---- the tile ----
-
-// Where a tile's results go: y[row * y_row + vector] or, at the borders and when y is transposed,
-// into `buffer` of TILE_ROWS rows.
-typedef struct target {
-    float *y;
-    int64_t y_row;
-    float alpha;
-    bool accumulates;
-} target;
-
-// The operands of a tile: `a` has a_row floats between rows and a_k between columns, `b` b_k
-// between rows. Where copy is not NULL, the rows of b are left there, one after the other.
-typedef struct operands {
-    const float *a, *b;
-    float *copy;
-    int64_t a_row, a_k, b_k, depth;
-} operands;
-
-// (rows, depth) * (depth, vectors). All arguments but the structs are constants where it is called.
-OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vectors, bool copies)
-{
-    const int64_t a_row = o->a_row, a_k = o->a_k, b_k = o->b_k;
-    const float *a = o->a, *b = o->b;
-    float *copy = o->copy;
-    ot__vector sum[TILE_ROWS][TILE_VECTORS];
-
-    OT_SIMD_UNROLL
-    for (int i = 0; i < rows; i++)
-        OT_SIMD_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        sum[i][v] = (ot__vector){0};
-        __builtin_prefetch(t->y + i * t->y_row + v * LANES, 1);
-    }
-    for (int64_t k = o->depth; k > 0; k--) {
-        ot__vector column[TILE_VECTORS];
-
-        OT_SIMD_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            column[v] = ot__vector_load(b + v * LANES);
-            if (copies) {
-                ot__vector_store(copy + v * LANES, column[v]);
-                __builtin_prefetch(b + ROWS_AHEAD * b_k + v * LANES);
-            }
-        }
-        OT_SIMD_UNROLL
-        for (int i = 0; i < rows; i++)
-            OT_SIMD_UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[i][v] += a[i * a_row] * column[v];
-        a += a_k;
-        b += b_k;
-        copy += vectors * LANES;
-    }
-    OT_SIMD_UNROLL
-    for (int i = 0; i < rows; i++)
-        OT_SIMD_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        float *y = t->y + i * t->y_row + v * LANES;
-        ot__vector value = t->alpha * sum[i][v];
-
-        if (t->accumulates)
-            value += ot__vector_load(y);
-        ot__vector_store(y, value);
-    }
-}
-
-// The tile of `rows` rows, which the compiler must know to keep the sums in registers.
-OT_SIMD_INLINE void tile_of(int rows, const target *t, const operands *o, int vectors, bool copies)
-{
-    switch (rows) {
-#if MAX_ROWS > 6
-    case 8:
-        tile(t, o, 8, vectors, copies);
-        break;
-    case 7:
-        tile(t, o, 7, vectors, copies);
-        break;
-#endif
-#if MAX_ROWS > 4
-    case 6:
-        tile(t, o, 6, vectors, copies);
-        break;
-    case 5:
-        tile(t, o, 5, vectors, copies);
-        break;
-#endif
-    case 4:
-        tile(t, o, 4, vectors, copies);
-        break;
-    case 3:
-        tile(t, o, 3, vectors, copies);
-        break;
-    case 2:
-        tile(t, o, 2, vectors, copies);
-        break;
-    default:
-        tile(t, o, 1, vectors, copies);
-        break;
-    }
-}
-
-// And of `vectors` vectors.
-OT_SIMD_INLINE void tile_across(int rows, int vectors, const target *t, const operands *o,
-                                bool copies)
-{
-    switch (vectors) {
-#if MAX_VECTORS > 3
-    case 4:
-        tile_of(rows, t, o, 4, copies);
-        break;
-#endif
-#if MAX_VECTORS > 2
-    case 3:
-        tile_of(rows, t, o, 3, copies);
-        break;
-#endif
-    case 2:
-        tile_of(rows, t, o, 2, copies);
-        break;
-    default:
-        tile_of(rows, t, o, 1, copies);
-        break;
-    }
-}
-
-static void multiply(int rows, int vectors, const target *t, const operands *o)
-{
-    tile_across(rows, vectors, t, o, false);
-}
-
-static void multiply_copying(int rows, int vectors, const target *t, const operands *o)
-{
-    tile_across(rows, vectors, t, o, true);
-}
+#include "kernels/product/simd_gemm_dots.h"
+#include "kernels/product/simd_gemm_tile.h"
 
 // ---- blocks ----
 
@@ -222,25 +97,38 @@ static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int6
     }
 }
 
+// Panels from `p` on that are as wide as it and whole, or not; one where y is transposed.
+static int64_t count_alike(const ot__gemm_plan *plan, const block *x, int64_t p)
+{
+    const int64_t end = p < x->n_wider ? x->n_wider : x->n_panels;
+    const bool ends_whole = panel_vector(x, end) * LANES <= x->columns;
+
+    return plan->y_column != 1 ? 1 : OT_MAX(end - p - !ends_whole, 1);
+}
+
 // One row of tiles: `rows` rows of a against a block of b.
 static void multiply_tile_row(const ot__gemm_plan *plan, float *y, operands o, int64_t rows,
                               const block *x, bool accumulates)
 {
-    float buffer[TILE_ROWS * TILE_COLUMNS];
+    float buffer[MOST_ROWS * TILE_COLUMNS];
 
-    for (int64_t p = 0; p < x->n_panels; p++) {
-        const int64_t vector = panel_vector(x, p), vectors = panel_vector(x, p + 1) - vector;
-        const int64_t j = vector * LANES, columns = OT_MIN(x->columns - j, vectors * LANES);
-        const bool is_whole = columns == vectors * LANES, is_read = x->origin != NULL && is_whole;
+    for (int64_t p = 0, n; p < x->n_panels; p += n) {
+        const int64_t vector = panel_vector(x, p),
+                      width = (panel_vector(x, p + 1) - vector) * LANES;
+        const int64_t j = vector * LANES, columns = OT_MIN(x->columns - j, width);
+        const bool is_whole = columns == width, is_read = x->origin != NULL && is_whole;
         const bool fits = plan->y_column == 1 && is_whole;
         float *to = y + j * plan->y_column;
         const target t = {fits ? to : buffer, fits ? plan->g.y_row : TILE_COLUMNS,
                           (float)plan->g.alpha, fits && accumulates};
 
+        n = count_alike(plan, x, p);
         o.copy = x->copy + j * x->depth;
         o.b = is_read ? x->origin + j : o.copy;
-        o.b_k = is_read ? plan->g.b_row : vectors * LANES;
-        (is_read && x->copies ? multiply_copying : multiply)((int)rows, (int)vectors, &t, &o);
+        o.b_k = is_read ? plan->g.b_row : width;
+        o.b_panel = is_read ? width : width * x->depth;
+        (is_read && x->copies ? multiply_copying : multiply)((int)rows, (int)(width / LANES), n, &t,
+                                                             &o);
         if (!fits)
             spill(plan, to, buffer, rows, columns, accumulates);
     }
@@ -266,11 +154,12 @@ static void gemm_multiply_rows(const ot__gemm_plan *plan, const void *a, const o
                                float *y, block *x, bool accumulates, float *a_copy)
 {
     const ot__gemm *g = &plan->g;
-    const int64_t rows = part->row_end - part->row;
-    const int64_t n_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
     const bool by_rows = g->a_column == 1;
     const int64_t group = by_rows ? 1 : A_GROUP;
     const bool reads_a = !ot__dtype_is_narrow(g->a_type) && (by_rows || x->n_panels <= FEW_PANELS);
+    const bool is_tall = reads_a && x->n_panels == 1 && x->vectors == 1;
+    const int64_t rows = part->row_end - part->row, tile_rows = is_tall ? MOST_ROWS : TILE_ROWS;
+    const int64_t n_tiles = (rows + tile_rows - 1) / tile_rows;
 
     for (int64_t t = 0; t < n_tiles; t++) {
         const int64_t row = rows * t / n_tiles, row_end = rows * (t + 1) / n_tiles;
@@ -282,7 +171,7 @@ static void gemm_multiply_rows(const ot__gemm_plan *plan, const void *a, const o
             o.a_k = g->a_column;
         } else {
             if (t % group == 0)
-                copy_a(a_copy, a, g, part, t, group, plan->a_tile_floats, x);
+                copy_a(a_copy, a, g, part, n_tiles, t, group, plan->a_tile_floats, x);
             o.a = a_copy + t % group * plan->a_tile_floats;
             o.a_row = by_rows ? A_ROW : 1;
             o.a_k = by_rows ? 1 : TILE_ROWS;
@@ -471,6 +360,13 @@ static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
                   n_vectors = (columns + LANES - 1) / LANES;
     ot__gemm_part p = *part;
 
+#if OT_VECTOR_LANES >= 8
+    if (plan->by_dots) {
+        run_dots(plan, data, part);
+        finish_part(plan, data, part);
+        return;
+    }
+#endif
     for (int64_t j = 0; j < n_blocks; j++) {
         p.column = part->column + n_vectors * j / n_blocks * LANES;
         p.column_end =
@@ -522,7 +418,7 @@ static void multiply_panel(float *y, int64_t y_row, const float *a, int64_t a_ro
         float *to = y + row * y_row;
         const target out = {fits ? to : buffer, fits ? y_row : width, 1, fits && p->accumulates};
 
-        multiply((int)rows, (int)(width / LANES), &out, &o);
+        multiply((int)rows, (int)(width / LANES), 1, &out, &o);
         for (int64_t i = 0; !fits && i < rows; i++)
             for (int64_t j = 0; j < p->columns; j++)
                 to[i * y_row + j] =
@@ -535,6 +431,9 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .pack = pack_panel,
     .multiply = multiply_panel,
     .lanes = LANES,
+    .dots_eighths = OT_ISA_LEVEL == 2   ? 7
+                    : OT_ISA_LEVEL == 1 ? 6
+                                        : 0,
     .tile_rows = TILE_ROWS,
     .tile_columns = TILE_COLUMNS,
     .panel_columns = PANEL_VECTORS * LANES,

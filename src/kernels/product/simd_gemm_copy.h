@@ -81,12 +81,11 @@ OT_SIMD_INLINE void copy_a_of(float *to, const void *a, const ot__gemm *g, const
     }
 }
 
-// The rows of tiles t .. of a part, `group` or what there are, against x's rows of k.
+// The rows of tiles t .. of a part's n_tiles, `group` or what there are, against x's rows of k.
 static void copy_a(float *to, const void *a, const ot__gemm *g, const ot__gemm_part *part,
-                   int64_t t, int64_t group, int64_t stride, const block *x)
+                   int64_t n_tiles, int64_t t, int64_t group, int64_t stride, const block *x)
 {
     const int64_t rows = part->row_end - part->row, at = x->k * g->a_column;
-    const int64_t n_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
     tiles_of_a tiles = {.n = OT_MIN(n_tiles - t, group), .stride = stride};
 
     for (int64_t i = 0; i <= tiles.n; i++)

@@ -182,6 +182,51 @@ static void sizes_around_tiles_and_blocks_agree(void **state)
     }
 }
 
+// Where lanes go along k: tails of k, and every number of rows and columns of the last tile.
+static void few_rows_or_columns_agree(void **state)
+{
+    const ot__gemm_kernel *kernel;
+
+    (void)state;
+    for (int isa = 0; (kernel = ot__gemm_kernel_at(isa)) != NULL; isa++) {
+        const int64_t lanes = kernel->lanes;
+        const int64_t k[] = {4 * lanes, 4 * lanes + 1, 5 * lanes - 1};
+
+        for (int64_t few = 1; few <= 2 * lanes; few++)
+            for (int64_t many = 2 * lanes; many < 2 * lanes + 4; many++)
+                for (size_t i = 0; i < OT_COUNT(k); i++) {
+                    check_product(kernel, &(problem){few, many, k[i], false, true},
+                                  1 + (int)few % MAX_THREADS);
+                    check_product(kernel, &(problem){many, few, k[i], false, true},
+                                  1 + (int)few % MAX_THREADS);
+                }
+    }
+}
+
+// What is read twice at the end of k counts once: infinite elements there, too.
+static void ends_of_lines_count_once(void **state)
+{
+    const ot__gemm_kernel *kernel;
+
+    (void)state;
+    for (int isa = 0; (kernel = ot__gemm_kernel_at(isa)) != NULL; isa++) {
+        const problem p = {3, 2, 4 * kernel->lanes + 1, false, true};
+        const ot__gemm g = gemm_of(&p);
+        matrices x = matrices_make(&p);
+
+        x.a[p.k - kernel->lanes] = INFINITY;
+        x.b[p.k - kernel->lanes] = x.b[2 * p.k - kernel->lanes] = 1;
+        run(kernel, &g, &(ot__gemm_data){.y = x.y, .a = x.a, .b = x.b, .accumulates = true}, 1);
+        for (int64_t j = 0; j < p.n; j++) {
+            assert_true(isinf(x.y[j]) && x.y[j] > 0);
+            assert_true(fabs(exact(&g, &x, 1, j) - g.beta * (double)x.c[j] + 0.5 -
+                             (double)x.y[p.n + j]) < 1e-5);
+        }
+        check_guard(&x);
+        matrices_free(&x);
+    }
+}
+
 // Of a * b + bias, or of what is there + a * b.
 static void check_library(const problem *p, bool packs, bool accumulates)
 {
@@ -299,6 +344,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_agree_with_sums_in_f64),
         cmocka_unit_test(sizes_around_tiles_and_blocks_agree),
+        cmocka_unit_test(few_rows_or_columns_agree),
+        cmocka_unit_test(ends_of_lines_count_once),
         cmocka_unit_test(products_of_the_library_agree_with_sums_in_f64),
         cmocka_unit_test(products_can_be_added_to_what_is_there),
         cmocka_unit_test(the_number_of_threads_changes_no_bit),
