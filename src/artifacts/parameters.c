@@ -289,7 +289,8 @@ static ot_status classify_all(ot__candidates *c, ot_model *trained, const char *
 
     for (int i = 0; i < c->n; i++)
         values[i] = ot__graph_find(graph, c->items[i].value->name);
-    OT_TRY(ot__autodiff_paths(graph, ot__graph_find(graph, loss), values, c->n, status, blocker));
+    OT_TRY(ot__autodiff_paths(graph, ot__graph_find(graph, loss), values, c->n, ot__edge_trains,
+                              status, blocker));
     for (int i = 0; i < c->n; i++)
         OT_TRY(classify_one(c, &c->items[i], selection, status[i], blocker[i]));
     return selection->options->names_of_module ? ot__candidates_check_module(c, selection)

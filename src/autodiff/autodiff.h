@@ -7,6 +7,12 @@
 #include "op/op.h"
 #include "passes/passes.h"
 
+// Does input number i of the node pass on a gradient, as far as its record and type say?
+typedef bool ot__edge_rule(const ot_node *node, int i_input);
+ot__edge_rule ot__edge_passes;
+// The same for what may train unless somebody names it: running statistics do not.
+ot__edge_rule ot__edge_trains;
+
 // What differentiable paths exist, for reports before anything is built.
 typedef enum ot__path_status {
     OT_PATH_OK,          // reaches the target through differentiable inputs
@@ -18,7 +24,7 @@ typedef enum ot__path_status {
 // One status per `from` value towards `target`. `blocker[i]` (may be NULL) receives the operator in
 // the way, or NULL.
 ot_status ot__autodiff_paths(ot_graph *graph, ot_value *target, ot_value *const *from, int n_from,
-                             ot__path_status *status, ot_node **blocker);
+                             ot__edge_rule *edge, ot__path_status *status, ot_node **blocker);
 
 // Append the gradient of `target` with respect to `from`: grads[i] is a value called "<from>_grad"
 // with its shape. seed NULL: a constant 1 called "<target>_grad". Contributions are counted per

@@ -200,7 +200,7 @@ ot_status ot__autodiff_build(ot_graph *graph, ot_value *target, ot_value *seed,
 
     for (int i = 0; i < n_from; i++)
         grads[i] = NULL;
-    st = ot__reach_build(graph, target, from, n_from, &reach);
+    st = ot__reach_build(graph, target, from, n_from, ot__edge_passes, &reach);
     OT_THEN(st, ot__gradients_create(&g, &reach));
     OT_THEN(st, build_gradients(&g, target, seed, from, n_from, grads));
     ot__gradients_deinit(&g);

@@ -76,7 +76,7 @@ static ot_status late_build(late_gradients *l)
     int n = 0;
 
     OT_TRY(ot__made(paths && wanted && grads));
-    OT_TRY(ot__autodiff_paths(l->graph, l->target, l->from, l->n, paths, NULL));
+    OT_TRY(ot__autodiff_paths(l->graph, l->target, l->from, l->n, ot__edge_passes, paths, NULL));
     for (int i = 0; i < l->n; i++)
         if (paths[i] == OT_PATH_OK || paths[i] == OT_PATH_UNSUPPORTED)
             wanted[n++] = l->from[i];

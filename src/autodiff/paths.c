@@ -66,8 +66,8 @@ static void path_visit(obstacles *o, ot_node *node)
         if (!x)
             continue;
         x->leads = true;
-        if (!on_way || !ot__edge_passes(node, i))
-            x->stopper = ot__edge_passes(node, i) && stopper ? stopper : node;
+        if (!on_way || !o->reach->edge(node, i))
+            x->stopper = o->reach->edge(node, i) && stopper ? stopper : node;
         else if (unsupported)
             x->unsupported = unsupported;
     }
@@ -104,11 +104,11 @@ static ot__path_status path_status(const obstacles *o, const ot_value *value, ot
 }
 
 ot_status ot__autodiff_paths(ot_graph *graph, ot_value *target, ot_value *const *from, int n_from,
-                             ot__path_status *status, ot_node **blocker)
+                             ot__edge_rule *edge, ot__path_status *status, ot_node **blocker)
 {
     ot__reach reach;
     obstacles o = {0};
-    ot_status st = ot__reach_build(graph, target, from, n_from, &reach);
+    ot_status st = ot__reach_build(graph, target, from, n_from, edge, &reach);
 
     OT_THEN(st, find_obstacles(&reach, &o));
     for (int i = 0; st == OT_OK && i < n_from; i++) {
@@ -187,7 +187,7 @@ static const ot_node *previous(const ot__reach *reach, const ot_node *node, cons
     for (int i = 0; i < node->n_inputs; i++) {
         const ot_value *x = node->inputs[i];
 
-        if (!x || !reach->from[ot__reach_number(reach, x)] || !ot__edge_passes(node, i))
+        if (!x || !reach->from[ot__reach_number(reach, x)] || !reach->edge(node, i))
             continue;
         *from = x;
         if (x->producer && reach->is_active[ot__node_number(&reach->uses.numbers, x->producer)])

@@ -40,6 +40,14 @@ bool ot__edge_passes(const ot_node *node, int i_input)
     return port && (port->flags & (OT_PORT_NO_GRAD | OT_PORT_STATE)) == 0;
 }
 
+bool ot__edge_trains(const ot_node *node, int i_input)
+{
+    const ot_port *port = ot__op_input_port(node->op, i_input);
+
+    return ot__edge_passes(node, i_input) &&
+           !(port != NULL && (port->flags & OT_PORT_STATISTIC) != 0);
+}
+
 bool ot__output_passes(const ot_node *node, int i_output)
 {
     const ot_value *y = node->outputs[i_output];
@@ -108,7 +116,7 @@ static bool any_input_passes(const ot__reach *reach, const ot_node *node)
 {
     for (int i = 0; i < node->n_inputs; i++)
         if (node->inputs[i] && reach->from[ot__reach_number(reach, node->inputs[i])] &&
-            ot__edge_passes(node, i))
+            reach->edge(node, i))
             return true;
     return ot__reach_find_capture(reach, node) != NULL;
 }
@@ -146,7 +154,7 @@ static void walk_backward(ot__reach *reach)
             continue;
         }
         for (int i = 0; i < node->n_inputs; i++)
-            if (ot__edge_passes(node, i))
+            if (reach->edge(node, i))
                 reach->to[ot__reach_number(reach, node->inputs[i])] = true;
         ot__reach_visit_captures(reach, node, note_going, reach);
     }
@@ -165,11 +173,11 @@ static ot_status check_target(const ot__reach *reach)
 }
 
 ot_status ot__reach_build(ot_graph *graph, const ot_value *target, ot_value *const *from,
-                          int n_from, ot__reach *reach)
+                          int n_from, ot__edge_rule *edge, ot__reach *reach)
 {
     size_t n_values;
 
-    *reach = (ot__reach){.graph = graph, .target = target};
+    *reach = (ot__reach){.graph = graph, .target = target, .edge = edge};
     OT_TRY(ot__graph_sort(graph));
     OT_TRY(ot__uses_build(graph, &reach->uses));
     reach->n_nodes = graph->n_nodes;
@@ -203,5 +211,5 @@ bool ot__reach_wants(const ot__reach *reach, const ot_node *node, int i_input)
 
     return x && ot__has_node_number(&reach->uses.numbers, node) &&
            reach->is_active[ot__node_number(&reach->uses.numbers, node)] &&
-           reach->from[ot__reach_number(reach, x)] && ot__edge_passes(node, i_input);
+           reach->from[ot__reach_number(reach, x)] && reach->edge(node, i_input);
 }

@@ -8,6 +8,7 @@
 typedef struct ot__reach {
     ot_graph *graph; // sorted
     const ot_value *target;
+    ot__edge_rule *edge;
     ot__uses uses;   // numbers the values and nodes; the arrays below go by these numbers
     int n_nodes;     // before anything was appended
     bool *from;      // per value: comes from a `from` value through edges that pass on a gradient
@@ -16,12 +17,10 @@ typedef struct ot__reach {
 } ot__reach;
 
 ot_status ot__reach_build(ot_graph *graph, const ot_value *target, ot_value *const *from,
-                          int n_from, ot__reach *reach);
+                          int n_from, ot__edge_rule *edge, ot__reach *reach);
 void ot__reach_deinit(ot__reach *reach);
 
 bool ot__value_is_differentiable(const ot_value *value); // a tensor of a float type
-// Does input (output) number i of the node pass on a gradient, as far as its record and type say?
-bool ot__edge_passes(const ot_node *node, int i_input);
 bool ot__output_passes(const ot_node *node, int i_output);
 // Is the gradient of input i needed: it comes from `from`, and the node lies on the way.
 bool ot__reach_wants(const ot__reach *reach, const ot_node *node, int i_input);

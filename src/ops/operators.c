@@ -25,8 +25,9 @@ static bool passes_gradient(const ot_op_def *op, const ot_port *port)
 // "yes", "none", "rewritten", or a list of the inputs that have one.
 static void write_gradient(ot__buf *out, const ot_op_def *op)
 {
-    const bool has_one =
-        op->upgrade == NULL && (ot__op_is_differentiable(op) || ot__op_is_composed(op));
+    // One that is only raised has the gradient of what it becomes.
+    const bool is_raised = op->upgrade != NULL && (op->flags & OT_OP_NO_GRAD) == 0;
+    const bool has_one = is_raised || ot__op_is_differentiable(op) || ot__op_is_composed(op);
     bool reaches_all = true;
 
     for (const ot_port *port = op->inputs; port != NULL && port->name != NULL; port++)

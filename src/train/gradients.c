@@ -178,7 +178,8 @@ static ot_status check_paths(const build *b)
     ot_node **blocker = ot__alloc_zero((size_t)b->n_wrt, sizeof(ot_node *));
     ot_status st = ot__made(status != NULL && blocker != NULL);
 
-    OT_THEN(st, ot__autodiff_paths(b->model->graph, b->of, b->wrt, b->n_wrt, status, blocker));
+    OT_THEN(st, ot__autodiff_paths(b->model->graph, b->of, b->wrt, b->n_wrt, ot__edge_passes,
+                                   status, blocker));
     for (int i = 0; st == OT_OK && i < b->n_wrt; i++)
         st = refuse_path(b, b->wrt[i], status[i], blocker[i]);
     ot__free(status);

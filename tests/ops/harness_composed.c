@@ -143,7 +143,7 @@ ot_status host_compose(host *h, int n_inputs)
         return OT_OK;
     target = emit_target(h);
     OT_TRY(ot__made(target));
-    OT_TRY(ot__autodiff_paths(graph, target, from, n, status, blocker));
+    OT_TRY(ot__autodiff_paths(graph, target, from, n, ot__edge_passes, status, blocker));
     for (int i = 0; i < n; i++) {
         if (status[i] == OT_PATH_OK) {
             from[kept] = from[i];

@@ -37,7 +37,7 @@ static void examine_input(const walk *w, const ot_node *node, const ot_op_def *o
     reaching *in = reaching_of(w, node->inputs[i]), to = *out;
 
     if (op && ((op->flags & OT_OP_NO_GRAD) != 0 || !port ||
-               (port->flags & (OT_PORT_NO_GRAD | OT_PORT_STATE)) != 0))
+               (port->flags & (OT_PORT_NO_GRAD | OT_PORT_STATE | OT_PORT_STATISTIC)) != 0))
         to = (reaching){STOPPED, node};
     else if ((!op || !(ot__op_is_differentiable(op) || ot__op_is_composed(op))) &&
              out->standing != STOPPED)

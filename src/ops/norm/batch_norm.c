@@ -273,7 +273,8 @@ static ot_value *batch_norm_recompute(ot_grad *g)
 
 enum {
     KEPT = OT_PORT_OPTIONAL | OT_PORT_NO_GRAD | OT_PORT_F32,
-    STATISTIC = OT_PORT_NO_GRAD | OT_PORT_STATISTIC | OT_PORT_F32
+    STATISTIC = OT_PORT_STATISTIC | OT_PORT_F32,
+    UPDATED = STATISTIC | OT_PORT_NO_GRAD | OT_PORT_STATE
 };
 
 #define NORM_IN(scale, bias, statistic)                                                            \
@@ -283,10 +284,9 @@ enum {
         "input_var", "T", statistic                                                                \
     }
 static const ot_port batch_norm_in[] = {NORM_IN(OT_PORT_SCALE, OT_PORT_BIAS, STATISTIC), {0}};
-static const ot_port internal_in[] = {
-    NORM_IN(OT_PORT_SCALE, OT_PORT_BIAS, STATISTIC | OT_PORT_STATE), {0}};
+static const ot_port internal_in[] = {NORM_IN(OT_PORT_SCALE, OT_PORT_BIAS, UPDATED), {0}};
 static const ot_port batch_norm_relu_in[] = {
-    NORM_IN(0, 0, STATISTIC | OT_PORT_STATE), {"Z", "T", OT_PORT_OPTIONAL}, {0}};
+    NORM_IN(0, 0, UPDATED), {"Z", "T", OT_PORT_OPTIONAL}, {0}};
 static const ot_port batch_norm_again_in[] = {{"X", "T", 0},
                                               {"scale", "T", OT_PORT_F32},
                                               {"B", "T", OT_PORT_F32},

@@ -29,31 +29,58 @@ ot_value *ot__emit_channel_sum(ot_grad *g, ot_value *v, bool keep_axes)
 }
 
 // Y = (X - mean) * inv * scale + B with inv = 1 / sqrt(var + epsilon), which does not depend on X:
-// dX = dY * scale * inv, dscale = inv * sum(dY * (X - mean)), dB = sum(dY).
+// dX = dY * scale * inv, dscale = inv * sum(dY * (X - mean)), dB = sum(dY),
+// dmean = -scale * inv * sum(dY), dvar = -scale * inv^3 * sum(dY * (X - mean)) / 2.
 static void stored_grad(ot_grad *g)
 {
     ot_value *x = ot_grad_x(g, OT__BN_X), *dy = ot_grad_dy(g, OT__BN_Y);
-    ot_value *scale = ot_grad_x(g, OT__BN_SCALE), *var = ot_grad_x(g, OT__BN_VAR), *inv = NULL;
+    ot_value *scale = ot_grad_x(g, OT__BN_SCALE), *var = ot_grad_x(g, OT__BN_VAR);
     const double epsilon = (double)ot_attr_float(ot_grad_node(g), "epsilon");
+    const bool wants_mean = ot_grad_wants(g, OT__BN_MEAN), wants_var = ot_grad_wants(g, OT__BN_VAR);
+    const bool wants_scale = ot_grad_wants(g, OT__BN_SCALE);
+    ot_value *sum = NULL, *product = NULL, *inv = NULL, *factor = NULL;
 
     if (!dy)
         return;
-    if (ot_grad_wants(g, OT__BN_X) || ot_grad_wants(g, OT__BN_SCALE))
+    if (ot_grad_wants(g, OT__BN_X) || wants_scale || wants_mean || wants_var)
         inv = ot_emit1(
             g, "Reciprocal",
             ot_emit1(g, "Sqrt", ot_emit2(g, "Add", var, ot_emit_constant(g, epsilon, var))));
+    if (ot_grad_wants(g, OT__BN_X) || wants_mean || wants_var)
+        factor = ot_emit2(g, "Mul", scale, inv);
     if (ot_grad_wants(g, OT__BN_X))
-        ot_grad_set_dx(
-            g, OT__BN_X,
-            ot_emit2(g, "Mul", dy, ot__emit_channels(g, ot_emit2(g, "Mul", scale, inv), x)));
-    if (ot_grad_wants(g, OT__BN_SCALE)) {
+        ot_grad_set_dx(g, OT__BN_X, ot_emit2(g, "Mul", dy, ot__emit_channels(g, factor, x)));
+    if (wants_scale || wants_var) {
         ot_value *mean = ot__emit_channels(g, ot_grad_x(g, OT__BN_MEAN), x);
-        ot_value *product = ot_emit2(g, "Mul", dy, ot_emit2(g, "Sub", x, mean));
-        ot_grad_set_dx(g, OT__BN_SCALE,
-                       ot_emit2(g, "Mul", ot__emit_channel_sum(g, product, false), inv));
+
+        product =
+            ot__emit_channel_sum(g, ot_emit2(g, "Mul", dy, ot_emit2(g, "Sub", x, mean)), false);
     }
+    if (wants_scale)
+        ot_grad_set_dx(g, OT__BN_SCALE, ot_emit2(g, "Mul", product, inv));
+    if (ot_grad_wants(g, OT__BN_BIAS) || wants_mean)
+        sum = ot__emit_channel_sum(g, dy, false);
     if (ot_grad_wants(g, OT__BN_BIAS))
-        ot_grad_set_dx(g, OT__BN_BIAS, ot__emit_channel_sum(g, dy, false));
+        ot_grad_set_dx(g, OT__BN_BIAS, sum);
+    if (wants_mean)
+        ot_grad_set_dx(g, OT__BN_MEAN, ot_emit1(g, "Neg", ot_emit2(g, "Mul", factor, sum)));
+    if (wants_var) {
+        ot_value *squared = ot_emit2(g, "Mul", inv, inv);
+        ot_value *scaled = ot_emit2(g, "Mul", factor, product);
+
+        ot_grad_set_dx(g, OT__BN_VAR, ot__emit_times(g, ot_emit2(g, "Mul", scaled, squared), -0.5));
+    }
+}
+
+// Where the batch's statistics are taken, the others change nothing of Y.
+static void unread_statistics(ot_grad *g)
+{
+    for (int i = OT__BN_MEAN; i <= OT__BN_VAR; i++)
+        if (ot_grad_wants(g, i)) {
+            ot_value *statistic = ot_grad_x(g, i);
+
+            ot_grad_set_dx(g, i, ot__emit_zeros(g, ot_emit1(g, "Shape", statistic), statistic));
+        }
 }
 
 static void batch_grad(ot_grad *g, ot_value *mean, ot_value *inv_std)
@@ -98,6 +125,8 @@ void ot__batch_norm_rule(ot_grad *g)
 {
     const ot_node *node = ot_grad_node(g);
 
+    if (ot__batch_norm_is_training(node))
+        unread_statistics(g);
     if (!ot__batch_norm_is_training(node)) {
         stored_grad(g);
     } else if (ot__batch_norm_is_internal(node->op)) {
