@@ -50,7 +50,8 @@ def main():
     cases, processor = cases_of(op_tests)
     node_tests = node_tests_of(run_node_tests, tests, expected)
     lines = []
-    for (domain, name), (n, worst) in sorted(cases.items()):
+    without_cases = {key: (0, 0.0) for key in node_tests if key not in cases}
+    for (domain, name), (n, worst) in sorted({**cases, **without_cases}.items()):
         worst = "0" if worst == 0 else f"{worst:.1e}"
         lines.append(f'OT_CERTIFICATE("{domain}", {name}, {n}, {worst}, {node_tests.get((domain, name), 0)})\n')
     with open(path, "w", encoding="utf-8") as file:

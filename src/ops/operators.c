@@ -92,6 +92,51 @@ static void write_operator(ot__buf *out, const ot_op_def *records)
     ot__json_close(out, '}');
 }
 
+static const struct {
+    const char *name, *types, *gradient;
+    int opsets[3];
+} without_record[] = {
+    {"If", "B: bool; V: any string", "yes", {1, 11, 13}},
+    {"Loop", "I: i64; B: bool; V: any string", "yes", {1, 11, 13}},
+    {"Scan", "I: i64; V: any", "yes", {8, 9, 11}},
+    {"SequenceEmpty", "S: any string", "none", {11}},
+    {"SequenceConstruct", "T: any string", "yes", {11}},
+    {"SequenceAt", "S: any string; I: i32 i64", "yes", {11}},
+    {"SequenceInsert", "S: any string; I: i32 i64", "yes", {11}},
+    {"SequenceErase", "S: any string; I: i32 i64", "yes", {11}},
+    {"SequenceLength", "S: any string", "none", {11}},
+    {"SequenceMap", "S: any string; V: any string", "yes", {17}},
+    {"SplitToSequence", "T: any string; I: i32 i64", "yes", {11}},
+    {"ConcatFromSequence", "S: any string", "yes", {11}},
+};
+
+const char *ot__op_without_record(int i)
+{
+    return i < (int)OT_COUNT(without_record) ? without_record[i].name : NULL;
+}
+
+static void write_without_record(ot__buf *out, size_t i)
+{
+    const ot_op_def op = {.name = without_record[i].name};
+
+    ot__json_open(out, NULL, '{');
+    ot__json_string(out, "name", without_record[i].name);
+    ot__json_string(out, "domain", "ai.onnx");
+    ot__json_string(out, "gradient", without_record[i].gradient);
+    ot__json_open(out, "opsets", '[');
+    for (size_t k = 0; k < OT_COUNT(without_record[i].opsets) && without_record[i].opsets[k] > 0;
+         k++)
+        ot__json_int(out, NULL, without_record[i].opsets[k]);
+    ot__json_close(out, ']');
+    ot__json_string(out, "types", without_record[i].types);
+    ot__json_open(out, "kernels", '[');
+    ot__json_string(out, NULL, "composed");
+    ot__json_close(out, ']');
+    write_certificate(out, &op);
+    ot__json_bool(out, "internal", false);
+    ot__json_close(out, '}');
+}
+
 ot_status ot_operators_json(char **out)
 {
     ot__buf text = {0};
@@ -101,6 +146,8 @@ ot_status ot_operators_json(char **out)
     ot__json_open(&text, NULL, '[');
     for (int i = 0, n = ot__op_count(); i < n; i++)
         write_operator(&text, ot__op_records(i));
+    for (size_t i = 0; i < OT_COUNT(without_record); i++)
+        write_without_record(&text, i);
     ot__json_close(&text, ']');
     st = ot__buf_status(&text);
     if (st == OT_OK)

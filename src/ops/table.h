@@ -25,9 +25,14 @@ const ot_op_def *ot__op_find_records(const char *domain, const char *name);
 typedef struct ot__certificate {
     const char *domain, *name;
     int n_cases;        // of tests/ops
-    int n_node_tests;   // of ONNX, of this node alone, that pass
+    int n_node_tests;   // of ONNX, of this node alone, that pass; of those without records, with it
     double worst_error; // of f32 in the cases, over the largest element of the result
 } ot__certificate;
 const ot__certificate *ot__op_certificate(const ot_op_def *op); // NULL: there is none
+
+// operators.c: operators of ONNX that have no record, number i; NULL behind the last. Their turns,
+// branches and tensors stand in the graph before it runs or is differentiated
+// (passes/fuse_control.c, fuse_sequence.c).
+const char *ot__op_without_record(int i);
 
 #endif
