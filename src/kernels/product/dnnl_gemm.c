@@ -34,6 +34,10 @@ static const double LEAST_WORK = 0x1.8p27, LEAST_WORK_OF_BATCHES = 0x1p25;
 // must be so long, too, that they fall on the same lines of the cache.
 enum { ROWS_TO_PACK = 512, LONG_ROW = 1024 };
 
+// And of as many rows, columns and elements of k, on AMD's processors also where a is not
+// transposed: blocks of b are then read from memory again and again.
+enum { LARGE = 3072 };
+
 // With fewer rows of a our own code takes too long to transpose b.
 enum { ROWS_TO_TRANSPOSE = 1024 };
 
@@ -57,6 +61,10 @@ enum { MANY_ROWS = 512, FEW_ROWS = 256 };
 //             1024 256 1024 241  250        250
 //             1024 1024 ^T  226  233        239
 //             768 3072 512  237  231        245
+//   a * b     3072^3        225  180        235
+//             4096^3        235  225        252
+//   a * b^T   3072^3        223  228        230
+//             4096^3        235  237        243
 //   64 times  128 128 32    225  257
 //             128 32 128    242  260
 //             128 32 128 ^T 240  209
@@ -129,6 +137,10 @@ bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
     }
     if (!is_one && !a_transposed)
         return answer(p, true, "batches, with AVX-512");
+    if (is_one && OT_MIN(OT_MIN(g->m, g->n), g->k) >= (int64_t)LARGE) {
+        p->packs = true;
+        return answer(p, true, "large, with AVX-512, B packed");
+    }
     if (is_one && !a_transposed && g->b_column != 1 && g->m < (int64_t)ROWS_TO_TRANSPOSE)
         return answer(p, true, "B transposed and few rows, with AVX-512");
     if (!is_one || !a_transposed)
