@@ -5,7 +5,8 @@
 // `a` and of `b` are read where they lie; what cannot be read so, or is read often, is copied: `b`
 // into panels as wide as a tile, by the first row of tiles while it multiplies, and `a`, where its
 // columns are contiguous, a few tiles at a time. Nothing of this changes the order of a sum, so
-// none of it changes a bit.
+// none of it changes a bit. Where lanes go along k (simd_gemm_dots.h) the order is another, which
+// m, n, k and the strides alone decide on.
 #include "kernels/kernels.h"
 
 #include <string.h>
