@@ -26,6 +26,28 @@ the processor; `composed` is written in other operators before it runs or trains
 cases of `tests/ops`, which also hold every gradient against central differences; and how many of ONNX's own tests of the node pass, older opsets included. An operator without cases is checked by unit tests.
 """
 
+# Held by tests/unit/ops/test_kinks.c and the cases of tests/ops; the choices are PyTorch's where it has the function.
+POINTS = """## Where there is no derivative
+
+At kinks, ties and singular points the gradient is PyTorch's where it has the function, and the same on every run:
+
+| where | gradient |
+|---|---|
+| Relu, Abs, Sign and the like at 0 | 0; LeakyRelu and PRelu have the slope of negative numbers, Elu, Celu and Selu that from the left |
+| HardSigmoid, Shrink and ThresholdedRelu at their bounds | 0; HardSwish has 0 at -3 and 1 at 3 |
+| Clip at its bounds | passes |
+| Max and Min of several tensors, ReduceMax and ReduceMin, ScatterElements and ScatterND with `max` or `min` | equal elements have equal shares |
+| MaxPool, GlobalMaxPool, MaxRoiPool, RoiAlign with `max`, TopK | the first of equal elements has all |
+| ScatterElements and ScatterND without reduction, MaxUnpool, elements written to one place | all have the gradient of the place |
+| ReduceProd, CumProd, ScatterElements and ScatterND with `mul`, of elements that are 0 | exact: the product of the others |
+| ReduceL1, ReduceL2, LpPool, GlobalLpPool, LpNormalization of nothing but zeros | 0 |
+| Pow with base 0 | 0 where the exponent is 0 or more than 1; by an exponent of at least 0, 0 |
+| Sqrt, Log, Reciprocal at 0, Asin, Acos at 1 | infinite, as the limit is |
+| GridSample at an end that is repeated (`border`, `reflection`) | 0 for what points beyond |
+| Ceil, Floor, Round, Sign, comparisons, ArgMax, Hardmax | none passes, or 0 |
+| Det of a singular matrix | exact, where PyTorch 2.15 gives 0 |
+"""
+
 DOMAINS = OrderedDict([
     ("ai.onnx", "The operators of the ONNX standard."),
     ("com.microsoft", "Operators that ONNX Runtime defines: gradients, optimizers and fused operators, with its contracts."),
@@ -52,7 +74,7 @@ def cell(value):
 
 
 def page(table):
-    lines = [HEAD]
+    lines = [HEAD, POINTS]
     for domain, text in DOMAINS.items():
         entries = table.get(domain, [])
         lines += ["## %s (%d)\n" % (domain, len(entries)), text + "\n",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxPool and its gradient. Indices that only the gradient reads take their short form. The
-// gradient of GlobalMaxPool, which rules write in five nodes, is one.
+// gradient of GlobalMaxPool, which rules write in six nodes, is one.
 //
 // ReluGrad behind MaxPoolGrad goes before it: the largest of a window is above 0 where the element
 // that it was is, so the gradient is masked by what MaxPool gave, which is smaller, and what it
@@ -126,58 +126,104 @@ static ot_status shorten(ot__fusing *f, ot_node *pool)
                      grad->outputs, 1);
 }
 
-// ---- equal shares ----
+// ---- the first of the largest elements of a plane ----
 
-// mask * (dY / count), where the mask has ones where X is its largest element and `count` is their
-// number.
-typedef struct equal_shares {
-    ot_node *cast, *equal, *quotient, *sum;
-    const ot_node *pool;
-} equal_shares;
+// Reshape(Where(0, 1, .. == ArgMax(Reshape(X)), Reshape(dY), 0)): of three axes no Reshape is left.
+typedef struct first_maximum {
+    ot_node *equal, *arg_max;
+    ot_value *x, *dy, *y, *dx;
+} first_maximum;
 
-static bool match_equal_shares(const ot__fusing *f, const ot_node *mul, equal_shares *s)
+enum { MASK, ROWS, ZERO };   // inputs of Where
+enum { MAX_X_READERS = 64 }; // that are looked at
+
+static ot_value *before_reshape(ot_value *value)
 {
-    s->cast = mul->inputs[0]->producer;
-    s->quotient = mul->inputs[1]->producer;
-    if (!ot__node_is(s->cast, "", "Cast") || !ot__node_is(s->quotient, "", "Div") ||
-        ot__fuse_only_reader(f, s->quotient->outputs[0]) != mul)
-        return false;
-    s->equal = s->cast->inputs[0]->producer;
-    s->sum = s->quotient->inputs[1]->producer;
-    if (!ot__node_is(s->equal, "", "Equal") || !ot__node_is(s->sum, "", "ReduceSum") ||
-        s->sum->inputs[0] != mul->inputs[0] ||
-        ot__fuse_only_reader(f, s->equal->outputs[0]) != s->cast ||
-        ot__fuse_only_reader(f, s->sum->outputs[0]) != s->quotient ||
-        s->cast->outputs[0]->is_output || ot__uses_count(&f->uses, s->cast->outputs[0]) != 2)
-        return false;
-    s->pool = s->equal->inputs[1]->producer;
-    return ot__node_is(s->pool, "", "GlobalMaxPool") && s->pool->inputs[0] == s->equal->inputs[0] &&
-           ot__values_same_shape(s->sum->outputs[0], s->pool->outputs[0]) &&
-           ot__values_same_shape(s->quotient->inputs[0], s->pool->outputs[0]);
+    return ot__node_is(value->producer, "", "Reshape") ? value->producer->inputs[0] : value;
 }
 
-static ot_status share_equally(ot__fusing *f, ot_node *mul)
+static bool counts_up(const ot_value *value, int64_t n)
 {
-    equal_shares s;
+    const ot_tensor *tensor = value->constant;
+
+    if (tensor == NULL || tensor->dtype != OT_I64 || ot_tensor_count(tensor) != n)
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        if (ot__tensor_get_i64(tensor, i) != i)
+            return false;
+    return true;
+}
+
+// What GlobalMaxPool makes of x; NULL: there is no such node.
+static ot_value *maximum_of(const ot__fusing *f, const ot_value *x)
+{
+    if (ot__uses_count(&f->uses, x) > MAX_X_READERS)
+        return NULL;
+    for (int u = ot__uses_first(&f->uses, x); u < ot__uses_end(&f->uses, x); u++) {
+        const ot_node *node = f->uses.use[u].node;
+
+        if (node->graph != NULL && ot__node_is(node, "", "GlobalMaxPool"))
+            return node->outputs[0];
+    }
+    return NULL;
+}
+
+// Whether `flat` is x, with its spatial axes as one.
+static bool is_flat(const ot_value *flat, const ot_value *x)
+{
+    return flat->has_shape && x->has_shape && flat->shape.ndim == 3 && x->shape.ndim >= 3 &&
+           ot__shape_is_static(&flat->shape) && ot__shape_is_static(&x->shape) &&
+           flat->shape.dim[0] == x->shape.dim[0] && flat->shape.dim[1] == x->shape.dim[1];
+}
+
+static bool match_first_maximum(const ot__fusing *f, const ot_node *where, first_maximum *m)
+{
+    double zero;
+    const ot_value *flat;
+    ot_node *reader;
+
+    m->equal = where->inputs[MASK]->producer;
+    if (!ot__node_is(m->equal, "", "Equal") ||
+        ot__fuse_only_reader(f, where->inputs[MASK]) != where)
+        return false;
+    m->arg_max = m->equal->inputs[1]->producer;
+    if (!ot__node_is(m->arg_max, "", "ArgMax") || ot_attr_int(m->arg_max, "axis") != 2 ||
+        ot_attr_int(m->arg_max, "keepdims") == 0 ||
+        ot_attr_int(m->arg_max, "select_last_index") != 0 ||
+        ot__fuse_only_reader(f, m->arg_max->outputs[0]) != m->equal ||
+        !ot__match_number(where->inputs[ZERO], &zero) || zero != 0)
+        return false;
+    flat = m->arg_max->inputs[0];
+    m->x = before_reshape(m->arg_max->inputs[0]);
+    m->dy = before_reshape(where->inputs[ROWS]);
+    m->y = maximum_of(f, m->x);
+    reader = ot__fuse_only_reader(f, where->outputs[0]);
+    m->dx = ot__node_is(reader, "", "Reshape") ? reader->outputs[0] : where->outputs[0];
+    return m->y != NULL && is_flat(flat, m->x) &&
+           counts_up(m->equal->inputs[0], flat->shape.dim[2]) &&
+           ot__values_same_shape(m->dx, m->x) && ot__values_same_shape(m->dy, m->y);
+}
+
+static ot_status put_at_first_maximum(ot__fusing *f, ot_node *where)
+{
+    first_maximum m;
     ot_node *node;
 
-    if (!ot__node_is(mul, "", "Mul") || !match_equal_shares(f, mul, &s))
+    if (!ot__node_is(where, "", "Where") || !match_first_maximum(f, where, &m))
         return OT_OK;
-    ot__node_detach(mul);
-    ot__node_detach(s.quotient);
-    ot__node_detach(s.sum);
-    ot__node_detach(s.cast);
-    ot__node_detach(s.equal);
-    OT_TRY(
-        ot__fuse_add(f, "GlobalMaxPoolGrad", mul->name,
-                     (ot_value *[]){s.quotient->inputs[0], s.pool->inputs[0], s.pool->outputs[0]},
-                     3, mul->outputs, 1, &node));
+    if (m.dx != where->outputs[0])
+        ot__node_detach(m.dx->producer);
+    ot__node_detach(where);
+    ot__node_detach(m.equal);
+    ot__node_detach(m.arg_max);
+    OT_TRY(ot__fuse_add(f, "GlobalMaxPoolGrad", where->name, (ot_value *[]){m.dy, m.x, m.y}, 3,
+                        &m.dx, 1, &node));
     return ot__op_infer(node);
 }
 
 ot_status ot__fuse_pool(ot_model *model)
 {
-    OT_TRY(ot__fuse_each(model, share_equally));
+    OT_TRY(ot__fuse_each(model, put_at_first_maximum));
     OT_TRY(ot__fuse_each(model, move_mask));
     return ot__fuse_each(model, shorten);
 }

@@ -32,7 +32,7 @@ typedef struct ot__pool {
                                        const ot__pool *p);                                         \
     /* one number an image of `inner` elements */                                                  \
     void ot__ref_plane_max_##suffix(T *y, const T *x, int64_t n, int64_t inner);                   \
-    /* dy in equal shares to the elements of x that are y */                                       \
+    /* dy to the first element of x that is y, or NaN as it */                                     \
     void ot__ref_plane_max_grad_##suffix(T *dx, const T *dy, const T *x, const T *y, int64_t n,    \
                                          int64_t inner);                                           \
     void ot__ref_plane_mean_##suffix(T *y, const T *x, int64_t n, int64_t inner);

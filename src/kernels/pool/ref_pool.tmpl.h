@@ -100,12 +100,12 @@ void FN(ot__ref_plane_max_grad)(T *dx, const T *dy, const T *x, const T *y, int6
 #pragma omp parallel for schedule(static) if (planes * inner > OT_PAR_MIN)
     for (int64_t i = 0; i < planes; i++) {
         const T *plane = x + i * inner;
-        int64_t n_equal = 0;
+        int64_t first = 0;
 
+        while (first < inner && !(plane[first] == y[i] || (isnan(y[i]) && isnan(plane[first]))))
+            first++;
         for (int64_t k = 0; k < inner; k++)
-            n_equal += plane[k] == y[i];
-        for (int64_t k = 0; k < inner; k++)
-            dx[i * inner + k] = (T)(plane[k] == y[i]) * (dy[i] / (T)n_equal);
+            dx[i * inner + k] = k == first ? dy[i] : 0;
     }
 }
 

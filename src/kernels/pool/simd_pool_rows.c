@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools in f32 on row-major planes, compiled once per instruction set (OT_ISA): a lane is one of
 // the windows of a row.
+#include <math.h>
 #include <string.h>
 
 #include "kernels/pool/row_pieces.h"
@@ -386,20 +387,42 @@ typedef struct plane_job {
     int64_t inner;
 } plane_job;
 
-static void share_among_maxima(void *context, int64_t first, int64_t last)
+enum { SEARCHED = 64 }; // elements in which the maximum is looked for at once
+
+// The first element that is y, or NaN as it; `inner`: none.
+static int64_t find_maximum(const float *x, float y, int64_t inner)
+{
+    int64_t i = 0;
+
+    if (isnan(y)) {
+        while (i < inner && !isnan(x[i]))
+            i++;
+        return i;
+    }
+    for (; i + SEARCHED <= inner; i += SEARCHED) {
+        int32_t n_equal = 0;
+
+        for (int k = 0; k < SEARCHED; k++)
+            n_equal += x[i + k] == y;
+        if (n_equal > 0)
+            break;
+    }
+    while (i < inner && x[i] != y)
+        i++;
+    return i;
+}
+
+static void put_at_maxima(void *context, int64_t first, int64_t last)
 {
     const plane_job *j = context;
 
     for (int64_t plane = first; plane < last; plane++) {
-        const float *x = j->x + plane * j->inner, y = j->y[plane];
-        float *dx = j->dx + plane * j->inner, share;
-        int32_t n_equal = 0;
+        float *dx = j->dx + plane * j->inner;
+        const int64_t at = find_maximum(j->x + plane * j->inner, j->y[plane], j->inner);
 
-        for (int64_t i = 0; i < j->inner; i++)
-            n_equal += x[i] == y;
-        share = j->dy[plane] / (float)n_equal;
-        for (int64_t i = 0; i < j->inner; i++)
-            dx[i] = (x[i] == y ? 1.0F : 0.0F) * share; // all NaN where no element is y
+        memset(dx, 0, (size_t)j->inner * sizeof *dx);
+        if (at < j->inner)
+            dx[at] = j->dy[plane];
     }
 }
 
@@ -408,7 +431,7 @@ static void plane_max_grad(float *dx, const float *dy, const float *x, const flo
 {
     plane_job j = {dx, dy, x, y, inner};
 
-    ot__parallel_for(planes, OT_PAR_MIN / (inner + 1) + 1, share_among_maxima, &j);
+    ot__parallel_for(planes, OT_PAR_MIN / (inner + 1) + 1, put_at_maxima, &j);
 }
 
 // ---- the table ----

@@ -104,16 +104,42 @@ static void global_average_rule(ot_grad *g)
     ot_grad_set_dx(g, 0, ot_emit2(g, "Expand", share, ot_emit_shape(g, x)));
 }
 
-// dY goes to the elements equal to the maximum, in equal shares; passes/fuse_pool.c makes one node
-// of it.
+// How many elements a plane has, as a list of one number.
+static ot_value *emit_plane_size(ot_grad *g, ot_value *x)
+{
+    const int n = ot_value_shape(x)->ndim;
+    ot_value *spatial;
+    int64_t size;
+
+    if (ot__spatial_is_static(x)) {
+        size = ot__plane_elements(ot_value_shape(x));
+        return ot_emit_constant_i64(g, &size, 1);
+    }
+    spatial = ot__emit_extents(g, x, 2, n);
+    return ot_emit_output(g, ot_emit(g, "ReduceProd", "keepdims = 1", &spatial, 1, 1), 0);
+}
+
+// dY goes to the first of the largest elements of each plane, as in PyTorch; passes/fuse_pool.c
+// makes one node of it.
 static void global_max_rule(ot_grad *g)
 {
+    const int64_t one = 1;
     ot_value *x = ot_grad_x(g, 0), *dy = ot_grad_dy(g, 0);
-    ot_value *mask = ot_emit_cast(g, ot_emit2(g, "Equal", x, ot_grad_y(g, 0)), ot_value_dtype(x));
-    ot_value *const in[] = {mask, ot__emit_spatial_axes(g, x)};
-    ot_value *count = ot_emit_output(g, ot_emit(g, "ReduceSum", "keepdims = 1", in, 2, 1), 0);
+    ot_value *parts[2], *planes, *flat, *first, *place, *is_first, *rows;
 
-    ot_grad_set_dx(g, 0, ot_emit2(g, "Mul", mask, ot_emit2(g, "Div", dy, count)));
+    if (!ot__grad_knows_axes(g, x))
+        return;
+    planes = ot__emit_extents(g, x, 0, 2);
+    parts[0] = planes;
+    parts[1] = emit_plane_size(g, x);
+    flat = ot_emit2(g, "Reshape", x, ot__emit_concat(g, parts, 2, 0));
+    first = ot_emit_output(g, ot_emit(g, "ArgMax", "axis = 2", &flat, 1, 1), 0);
+    place = ot__emit_count_up(g, ot__emit_at(g, parts[1], 0));
+    is_first = ot_emit2(g, "Equal", place, first);
+    parts[1] = ot_emit_constant_i64(g, &one, 1);
+    rows = ot_emit2(g, "Reshape", dy, ot__emit_concat(g, parts, 2, 0));
+    rows = ot_emit3(g, "Where", is_first, rows, ot_emit_constant(g, 0.0, x));
+    ot_grad_set_dx(g, 0, ot_emit_reshape_like(g, rows, x));
 }
 
 // ---- norms, composed of reductions ----

@@ -64,6 +64,7 @@ static void check(const char *text, const double *x, const double *b, int i, con
 }
 
 #define ONE HEAD "g (float[3] x) => (float[3] y) "
+#define ONE_TO_ONE HEAD "g (float[3] x) => (float[1] y) "
 #define TWO HEAD "g (float[3] x, float[3] b) => (float[3] y) "
 
 static void rectifiers_pass_nothing_at_zero(void **state)
@@ -175,6 +176,40 @@ static void the_first_of_equal_maxima_of_a_region_has_its_gradient(void **state)
           (double[]){1, 2, 2}, NULL, 0, (double[]){0, 1, 0});
 }
 
+static void the_first_of_equal_maxima_of_a_plane_has_its_gradient(void **state)
+{
+    (void)state;
+    check(HEAD "g (float[1,1,3] x) => (float[1,1,1] y) { y = GlobalMaxPool(x) }",
+          (double[]){1, 2, 2}, NULL, 0, (double[]){0, 1, 0});
+    check(HEAD "g (float[1,2,3] x) => (float[1,2,1] y) { y = MaxPool<kernel_shape = [3]>(x) }",
+          (double[]){1, 2, 2, 3, 1, 3}, NULL, 0, (double[]){0, 1, 0, 1, 0, 0});
+}
+
+static void equal_elements_share_the_gradient_of_a_reduction(void **state)
+{
+    (void)state;
+    check(ONE_TO_ONE "{ y = ReduceMax<keepdims = 1>(x) }", (double[]){2, 2, 1}, NULL, 0,
+          (double[]){0.5, 0.5, 0});
+    check(ONE_TO_ONE "{ y = ReduceMin<keepdims = 1>(x) }", (double[]){1, 2, 1}, NULL, 0,
+          (double[]){0.5, 0, 0.5});
+}
+
+static void norms_have_no_slope_at_zero(void **state)
+{
+    const double zeros[] = {0, 0, 0};
+
+    (void)state;
+    check(ONE_TO_ONE "{ y = ReduceL1<keepdims = 1>(x) }", zeros, NULL, 0, zeros);
+    check(ONE_TO_ONE "{ y = ReduceL2<keepdims = 1>(x) }", zeros, NULL, 0, zeros);
+}
+
+static void the_first_of_equal_elements_is_among_the_top(void **state)
+{
+    (void)state;
+    check(HEAD "g (float[3] x) => (float[1] y) <int64[1] k = {1}> { y, at = TopK(x, k) }",
+          (double[]){2, 2, 1}, NULL, 0, (double[]){1, 0, 0});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +223,10 @@ int main(void)
         cmocka_unit_test(a_grid_moves_nothing_where_ends_are_repeated),
         cmocka_unit_test(elements_unpooled_to_one_place_share_its_gradient),
         cmocka_unit_test(the_first_of_equal_maxima_of_a_region_has_its_gradient),
+        cmocka_unit_test(the_first_of_equal_maxima_of_a_plane_has_its_gradient),
+        cmocka_unit_test(equal_elements_share_the_gradient_of_a_reduction),
+        cmocka_unit_test(norms_have_no_slope_at_zero),
+        cmocka_unit_test(the_first_of_equal_elements_is_among_the_top),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
