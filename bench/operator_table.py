@@ -360,6 +360,7 @@ ROWS = [*ELEMENTWISE, *REDUCTIONS, *NORMALISATIONS, *CONVOLUTIONS, *POOLS, *PROD
 VIEW = "moves nothing, here and there"
 ANOTHER = "another form of one that is compared: "
 NONE = "PyTorch has no such operator"
+APART = "other operators stand for it when it runs"
 NOT_COMPARED = {
     "Reshape": VIEW, "Flatten": VIEW, "Squeeze": VIEW, "Unsqueeze": VIEW, "Identity": VIEW,
     "CastLike": ANOTHER + "Cast",
@@ -375,5 +376,8 @@ NOT_COMPARED = {
     "Hardmax": NONE, "ReverseSequence": NONE, "CenterCropPad": NONE, "TensorScatter": NONE,
     "DeformColumns": NONE, "DeformConv": NONE, "MaxRoiPool": NONE, "RoiAlign": NONE, "LinearAttention": NONE,
     "BranchInput": NONE, "BranchOutput": NONE, "NodeGradient": NONE,
+    "If": APART, "Loop": APART, "Scan": APART, "SequenceMap": APART, "SequenceConstruct": APART, "SequenceAt": APART,
+    "SequenceInsert": APART, "SequenceErase": APART, "SplitToSequence": APART, "ConcatFromSequence": APART,
+    "Scatter": ANOTHER + "ScatterElements", "Upsample": ANOTHER + "Resize",
     "BatchScale": NONE, "ScaledSum": NONE, "FlattenAndUnpad": NONE, "PadAndUnflatten": NONE,
 }
