@@ -20,8 +20,8 @@ ot_status ot__reach_build(ot_graph *graph, const ot_value *target, ot_value *con
                           int n_from, ot__edge_rule *edge, ot__reach *reach);
 void ot__reach_deinit(ot__reach *reach);
 
-bool ot__value_is_differentiable(const ot_value *value); // a tensor of a float type
-bool ot__output_passes(const ot_node *node, int i_output);
+bool ot__value_is_differentiable(const ot_value *value);   // a tensor of a float type
+bool ot__output_passes(const ot_node *node, int i_output); // as ot__edge_passes()
 // Is the gradient of input i needed: it comes from `from`, and the node lies on the way.
 bool ot__reach_wants(const ot__reach *reach, const ot_node *node, int i_input);
 // The value was in the graph when the reach was built; its number then.

@@ -61,47 +61,47 @@ OT_SIMD_INLINE ot__vector load_end(const float *x, dot_mask kept)
     return (ot__vector)((dot_mask)ot__vector_load(x) & kept);
 }
 
-// The sums of rows x columns lines; `rows` and `columns` are constants where it is called.
+// `rows`, `columns` and has_ended are constants where these are called. Lanes at p of the lines, or
+// those at their ends.
+OT_SIMD_INLINE void add_lanes(ot__vector *sum, const dot_lines *l, int64_t p, int rows, int columns,
+                              bool has_ended, dot_mask kept)
+{
+    ot__vector column[DOT_COLUMNS];
+
+    OT_SIMD_UNROLL
+    for (int j = 0; j < columns; j++) {
+        const float *b = l->b + j * l->b_row + p;
+
+        column[j] = has_ended ? load_end(b, kept) : ot__vector_load(b);
+    }
+    OT_SIMD_UNROLL
+    for (int i = 0; i < rows; i++) {
+        const float *a = l->a + i * l->a_row + p;
+        const ot__vector row = has_ended ? load_end(a, kept) : ot__vector_load(a);
+
+        OT_SIMD_UNROLL
+        for (int j = 0; j < columns; j++)
+            sum[i * DOT_COLUMNS + j] += row * column[j];
+    }
+}
+
+// The sums of rows x columns lines.
 OT_SIMD_INLINE ot__vector dot_tile(const dot_lines *l, int rows, int columns)
 {
-    const int64_t whole = l->k / LANES * LANES, a_row = l->a_row, b_row = l->b_row;
-    const float *a = l->a, *b = l->b;
-    ot__vector sum[DOT_SUMS], column[DOT_COLUMNS];
+    const int64_t whole = l->k / LANES * LANES, end = l->k - LANES;
+    ot__vector sum[DOT_SUMS];
+    dot_mask kept = {0};
 
     OT_SIMD_UNROLL
     for (int i = 0; i < DOT_SUMS; i++)
         sum[i] = (ot__vector){0};
-    for (int64_t p = 0; p < whole; p += LANES) {
-        OT_SIMD_UNROLL
-        for (int j = 0; j < columns; j++)
-            column[j] = ot__vector_load(b + j * b_row + p);
-        OT_SIMD_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const ot__vector row = ot__vector_load(a + i * a_row + p);
-
-            OT_SIMD_UNROLL
-            for (int j = 0; j < columns; j++)
-                sum[i * DOT_COLUMNS + j] += row * column[j];
-        }
-    }
+    for (int64_t p = 0; p < whole; p += LANES)
+        add_lanes(sum, l, p, rows, columns, false, kept);
     if (whole < l->k) {
-        const int64_t p = l->k - LANES;
-        dot_mask kept;
-
         OT_SIMD_UNROLL
         for (int i = 0; i < LANES; i++)
-            kept[i] = p + i < whole ? 0 : -1;
-        OT_SIMD_UNROLL
-        for (int j = 0; j < columns; j++)
-            column[j] = load_end(b + j * b_row + p, kept);
-        OT_SIMD_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const ot__vector row = load_end(a + i * a_row + p, kept);
-
-            OT_SIMD_UNROLL
-            for (int j = 0; j < columns; j++)
-                sum[i * DOT_COLUMNS + j] += row * column[j];
-        }
+            kept[i] = end + i < whole ? 0 : -1;
+        add_lanes(sum, l, end, rows, columns, true, kept);
     }
     return sum_lanes(sum);
 }

@@ -125,11 +125,12 @@ void ot__batch_norm_rule(ot_grad *g)
 {
     const ot_node *node = ot_grad_node(g);
 
-    if (ot__batch_norm_is_training(node))
-        unread_statistics(g);
     if (!ot__batch_norm_is_training(node)) {
         stored_grad(g);
-    } else if (ot__batch_norm_is_internal(node->op)) {
+        return;
+    }
+    unread_statistics(g);
+    if (ot__batch_norm_is_internal(node->op)) {
         ot_value *spread = ot_grad_y(g, OT__BN_SAVED_SPREAD);
 
         batch_grad(g, ot_grad_y(g, OT__BN_SAVED_MEAN), spread);

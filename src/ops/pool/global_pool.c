@@ -125,12 +125,11 @@ static void global_max_rule(ot_grad *g)
 {
     const int64_t one = 1;
     ot_value *x = ot_grad_x(g, 0), *dy = ot_grad_dy(g, 0);
-    ot_value *parts[2], *planes, *flat, *first, *place, *is_first, *rows;
+    ot_value *parts[2], *flat, *first, *place, *is_first, *rows;
 
     if (!ot__grad_knows_axes(g, x))
         return;
-    planes = ot__emit_extents(g, x, 0, 2);
-    parts[0] = planes;
+    parts[0] = ot__emit_extents(g, x, 0, 2);
     parts[1] = emit_plane_size(g, x);
     flat = ot_emit2(g, "Reshape", x, ot__emit_concat(g, parts, 2, 0));
     first = ot_emit_output(g, ot_emit(g, "ArgMax", "axis = 2", &flat, 1, 1), 0);
