@@ -9,7 +9,7 @@ TARGET static float FN(multiply_adds)(int64_t n)
     const vector half = sum + 0.5F, one = sum + 1.0F;
 
     for (int i = 0; i < MULTIPLY_ADDS; i++)
-        x[i] = sum + (float)i;
+        x[i] = sum + (float)(n + i); // not known here: what stays as it is would be left out
     for (int64_t k = 0; k < n; k++)
         _Pragma("GCC unroll 16") for (int i = 0; i < MULTIPLY_ADDS; i++) x[i] = x[i] * half + one;
     for (int i = 0; i < MULTIPLY_ADDS; i++)

@@ -29,7 +29,7 @@
 #include "kernels/dnnl_primitives.h"
 #endif
 
-enum { MAX_ENTRIES = 12, ALIGNMENT = 4096, MAX_LINE = 256 };
+enum { MAX_ENTRIES = 12, MAX_LINE = 256 };
 static const double SAMPLE_SECONDS = 1e-3; // that a sample takes at least
 static const double ENTRY_SECONDS = 0.5;   // that the samples of an entry take at most
 
@@ -67,9 +67,10 @@ static double now(int n_threads)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+// As operands lie in a session: pages of 2 MiB where they fit.
 static void *memory(size_t n_bytes)
 {
-    void *p = aligned_alloc(ALIGNMENT, (n_bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
+    void *p = ot__alloc_aligned(n_bytes);
 
     if (p == NULL) {
         fprintf(stderr, "bench_kernels: no memory for %zu bytes\n", n_bytes);
@@ -339,7 +340,7 @@ static void measure(const problem *p, const entry *entries, int n_entries, int n
                 all[i * n_samples + s] = seconds(p, &entries[i], repeats[i]);
     for (int i = 0; i < n_entries; i++)
         print_samples(entries[i].name, &all[i * n_samples], wanted[i]);
-    free(all);
+    ot__free_aligned(all);
 }
 
 // The name of the entry that products of this size run by.
@@ -371,11 +372,11 @@ static void answer(problem *p, int n_samples)
     fflush(stdout);
     for (int i = 0; i < n; i++) {
         ot__dnnl_destroy(entries[i].program);
-        free(entries[i].scratch);
+        ot__free_aligned(entries[i].scratch);
     }
-    free(p->a);
-    free(p->b);
-    free(p->y);
+    ot__free_aligned(p->a);
+    ot__free_aligned(p->b);
+    ot__free_aligned(p->y);
 }
 
 // ---- attention ----
@@ -467,13 +468,13 @@ static void answer_attention(const ot__attention *a, int n_threads, int n_sample
     measure(&p, entries, 3, n_samples);
     printf("}\n");
     fflush(stdout);
-    free(entries[0].scratch);
-    free(entries[1].scratch);
+    ot__free_aligned(entries[0].scratch);
+    ot__free_aligned(entries[1].scratch);
     for (int i = 3; i < n; i++)
-        free(entries[i].scratch);
+        ot__free_aligned(entries[i].scratch);
     for (int i = 0; i < N_TENSORS; i++)
-        free(x[i]);
-    free(lse);
+        ot__free_aligned(x[i]);
+    ot__free_aligned(lse);
 }
 
 int main(int argc, char **argv)

@@ -169,6 +169,14 @@ OT_SIMD_INLINE void ot__transpose4(float *y, int64_t y_row, const float *x, int6
 #define OT_SIMD_UNROLL
 #endif
 
+// Keeps a vector that is used several times in a register: as an operand in memory it would be
+// loaded each time.
+#if defined(__x86_64__) && defined(__GNUC__)
+#define OT_SIMD_KEEP(v) __asm__("" : "+v"(v))
+#else
+#define OT_SIMD_KEEP(v) ((void)0)
+#endif
+
 #include "kernels/simd_math.h"
 
 #endif

@@ -23,25 +23,38 @@ static bool should_swap(const ot__gemm *g)
 // From so many vectors of k on the sums of their lanes cost less than lanes that are not used; at
 // most so many vectors of rows or columns are few. By ./dev bench kernels, Zen 5, GFLOP/s:
 //
-//   a * b^T   AVX-512                AVX2                        AVX-512            AVX2
-//             tiles lanes along k                                tiles along k
-//   64 4 64   30    108              31    60      64 14 512     153   218          93    89
-//   64 10 128 91    138              61    71      64 20 512     111   216          83    80
-//   64 10 512 102   203              67    94      64 28 512     176   213          96    96
-//   64 12 512 131   226              79    93      8 1000 512    103   191          84    93
+//   a * b^T   AVX-512                            AVX-512
+//             tiles lanes along k                tiles lanes along k
+//   64 4 64   30    108            64 14 512     153   218
+//   64 10 128 91    138            64 20 512     111   216
+//   64 10 512 102   203            64 28 512     176   213
+//   64 12 512 131   226            8 1000 512    103   191
+//
+// and with AVX2, Zen 3 (peak 103), where one vector of rows or columns that is full pays, too, from
+// some k on:
+//
+//   64 4 64   39    37 (Zen 5: 31, 60)           8 1000 256    67    64
+//   64 10 512 61    81                           8 1000 512    67    71
+//   64 14 512 69    82                           8 1000 2048   31    62
+//   64 16 512 87    83                           16 1024 256   82    69
 enum { LEAST_DEPTH_OF_DOTS = 4, MOST_VECTORS_OF_DOTS = 2 };
+
+// So many of the few lines stay in the cache whatever their distance.
+enum { FEW_DOTS = 2 };
 
 // Both operands have k contiguous, y few rows or columns, and nothing is of 16 bits.
 static bool is_for_dots(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
     const int64_t few = OT_MIN(g->m, g->n), lanes = kernel->lanes;
     const int64_t n_vectors = (few + lanes - 1) / lanes;
+    const bool is_sparse = 8 * few <= kernel->dots_eighths * n_vectors * lanes;
+    const bool is_full = few == lanes && kernel->full_dots_depth > 0;
     const bool is_narrow = ot__dtype_is_narrow(g->a_type) || ot__dtype_is_narrow(g->b_type) ||
                            ot__dtype_is_narrow(g->c_type) || ot__dtype_is_narrow(g->y_type);
 
     return !is_narrow && g->a_column == 1 && g->b_row == 1 && g->b_column != 1 &&
            g->k >= LEAST_DEPTH_OF_DOTS * lanes && n_vectors <= MOST_VECTORS_OF_DOTS &&
-           8 * few <= kernel->dots_eighths * n_vectors * lanes;
+           (is_sparse || (is_full && g->k >= kernel->full_dots_depth));
 }
 
 // The parts that make the threads copy least: each part of the rows copies b, each of the columns
@@ -90,6 +103,30 @@ static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
     plan->a_floats = whole_lines(plan->a_floats);
 }
 
+// A block of few columns takes as much of the cache when it is deeper, and y is then written less
+// often.
+static int64_t block_depth(const ot__gemm *g, const ot__gemm_kernel *kernel)
+{
+    const int64_t columns = (g->n + kernel->lanes - 1) / kernel->lanes * kernel->lanes;
+    const int64_t depth = kernel->depth * kernel->width / columns;
+
+    if (g->a_column != 1)
+        return kernel->columns_depth;
+    if (ot__dtype_is_narrow(g->a_type))
+        return kernel->depth;
+    return OT_MAX(kernel->depth, OT_MIN(depth, kernel->most_depth));
+}
+
+static void plan_dots(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+{
+    const ot__gemm *g = &plan->g;
+    const int64_t few = OT_MIN(g->m, g->n);
+
+    plan->depth = few <= FEW_DOTS ? g->k : OT_MIN(g->k, kernel->dots_depth);
+    if (plan->depth < g->k)
+        plan->scratch_bytes = (size_t)(few * kernel->dots_row) * sizeof(float);
+}
+
 void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
                         int n_threads)
 {
@@ -117,7 +154,11 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
         plan->y_column = g->y_row;
     }
     share_out(plan, kernel, n_threads);
-    plan->depth = plan->g.a_column == 1 ? kernel->depth : kernel->columns_depth;
+    if (plan->by_dots) {
+        plan_dots(plan, kernel);
+        return;
+    }
+    plan->depth = block_depth(&plan->g, kernel);
     plan->width = plan->g.a_column == 1 ? kernel->width : 2 * kernel->width;
     width = OT_MIN((plan->g.n + kernel->lanes - 1) / kernel->lanes * kernel->lanes, plan->width);
     size_copies(plan, kernel);

@@ -15,27 +15,29 @@
 
 // MAX_ROWS of MAX_VECTORS: as many sums as registers hold beside the vectors of b and one of a.
 // Tiles of one vector have ROWS_OF_ONE rows, without which there would be fewer sums than
-// multiplications under way; such tiles read a where it lies.
+// multiplications under way; such tiles read a where it lies. Blocks of b are DEPTH rows of WIDTH
+// columns, or COLUMNS_DEPTH of twice as many where columns of `a` are copied; where y has fewer
+// columns they are deeper, up to MOST_DEPTH.
 #if OT_ISA_LEVEL == 2 // 32 registers
 #define MAX_ROWS 8
 #define ROWS_OF_ONE 8
 #define MAX_VECTORS 3
-enum { DEPTH = 512, WIDTH = 256 };
+enum { DEPTH = 512, COLUMNS_DEPTH = 256, MOST_DEPTH = 512, WIDTH = 256 };
 #elif OT_ISA_LEVEL == 1 // 16 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 12
 #define MAX_VECTORS 2
-enum { DEPTH = 256, WIDTH = 256 };
+enum { DEPTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 1024, WIDTH = 256 };
 #elif defined(__aarch64__) // 32 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 6
 #define MAX_VECTORS 4
-enum { DEPTH = 256, WIDTH = 256 };
+enum { DEPTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, WIDTH = 256 };
 #else
 #define MAX_ROWS 4
 #define ROWS_OF_ONE 4
 #define MAX_VECTORS 2
-enum { DEPTH = 256, WIDTH = 256 };
+enum { DEPTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, WIDTH = 256 };
 #endif
 enum {
     TILE_ROWS = MAX_ROWS,
@@ -45,12 +47,15 @@ enum {
     TILE_COLUMNS = TILE_VECTORS * LANES,
     PADDING = 16, // rows of `a` in scratch must not fall on the same lines of the cache
     A_ROW = DEPTH + PADDING,
-    COLUMNS_DEPTH = DEPTH / 2, // where columns of `a` are copied, and blocks are twice as wide
-    A_GROUP = 8,               // tiles whose columns of `a` are copied together
-    FEW_PANELS = 2,            // which do not pay for copying columns of `a`
-    FEW_TILES = 4,             // rows of them that do not pay for copying `b`
+    DOTS_DEPTH = 512, // with which the few lines of simd_gemm_dots.h stay in the first cache
+    DOTS_ROW = DOTS_DEPTH + PADDING,
+    A_GROUP = 8,         // tiles whose columns of `a` are copied together
+    FEW_PANELS = 2,      // which do not pay for copying columns of `a`
+    FEW_TILES = 4,       // rows of them that do not pay for copying `b`
     DEPTH_TO_FETCH = 32, // with which lines of y that are fetched come before they are written
+    TILES_AHEAD = 2,     // whose lines of y come in time with less
     ROWS_AHEAD = 8,      // of `b` that are fetched while it is copied
+    CACHE_LINE = 16,     // floats
     STAGED_ROWS = 32 * TILE_ROWS,
 };
 
@@ -89,10 +94,16 @@ static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int6
         return;
     }
     // y is transposed: its columns are contiguous.
+    const int64_t squares = accumulates ? 0 : columns / 4 * 4, in_squares = rows / 4 * 4;
+
+    for (int64_t j = 0; j < squares; j += 4)
+        for (int64_t i = 0; i < in_squares; i += 4)
+            ot__transpose4(y + j * plan->y_column + i, plan->y_column,
+                           buffer + i * TILE_COLUMNS + j, TILE_COLUMNS);
     for (int64_t j = 0; j < columns; j++) {
         float *to = y + j * plan->y_column;
 
-        for (int64_t i = 0; i < rows; i++)
+        for (int64_t i = j < squares ? in_squares : 0; i < rows; i++)
             to[i] =
                 accumulates ? to[i] + buffer[i * TILE_COLUMNS + j] : buffer[i * TILE_COLUMNS + j];
     }
@@ -363,7 +374,7 @@ static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
 
 #if OT_VECTOR_LANES >= 8
     if (plan->by_dots) {
-        run_dots(plan, data, part);
+        run_dots(plan, data, part, scratch);
         finish_part(plan, data, part);
         return;
     }
@@ -432,13 +443,15 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .pack = pack_panel,
     .multiply = multiply_panel,
     .lanes = LANES,
-    .dots_eighths = OT_ISA_LEVEL == 2   ? 7
-                    : OT_ISA_LEVEL == 1 ? 6
-                                        : 0,
+    .dots_eighths = OT_ISA_LEVEL > 0 ? 7 : 0,
+    .full_dots_depth = OT_ISA_LEVEL == 1 ? 512 : 0,
+    .dots_depth = DOTS_DEPTH,
+    .dots_row = DOTS_ROW,
     .tile_rows = TILE_ROWS,
     .tile_columns = TILE_COLUMNS,
     .panel_columns = PANEL_VECTORS * LANES,
     .depth = DEPTH,
+    .most_depth = MOST_DEPTH,
     .columns_depth = COLUMNS_DEPTH,
     .width = WIDTH,
     .a_row = A_ROW,

@@ -12,7 +12,17 @@
 #include "kernels/simd_floats.h"
 
 #if OT_VECTOR_LANES >= 8
-enum { DOT_COLUMNS = 4, DOT_ROWS = LANES / DOT_COLUMNS, DOT_SUMS = LANES };
+// A tile is of DOT_MANY of the lines of which there are more, each of which is read once, and
+// DOT_FEW of the others: more sums than multiply-adds are under way.
+#if OT_VECTOR_LANES == 16
+enum { DOT_MANY = 4, DOT_FEW = 4 };
+#else
+enum { DOT_MANY = 6, DOT_FEW = 2 };
+#endif
+enum {
+    DOT_SUMS = DOT_MANY * DOT_FEW,
+    DOT_TOTALS = (DOT_SUMS + LANES - 1) / LANES * LANES,
+};
 
 // Of x and y, whose lanes are blocks of 2 * H, the sums of the two halves of each block.
 #define DOT_HALF(p, H) ((p) % (LANES / 2) / (H)*2 * (H) + (p) % (H) + (p) / (LANES / 2) * LANES)
@@ -47,10 +57,10 @@ OT_SIMD_INLINE ot__vector sum_lanes(ot__vector *s)
     return DOT_FOLD(s[0], s[1], 1);
 }
 
-// Rows of a and of b's transpose, and how far on they are.
+// Lines of a and of b's transpose, from one element of k on, and how many of k follow.
 typedef struct dot_lines {
-    const float *a, *b;
-    int64_t a_row, b_row, k;
+    const float *few, *many;
+    int64_t few_line, many_line, k;
 } dot_lines;
 
 typedef int32_t dot_mask __attribute__((vector_size(4 * LANES)));
@@ -61,123 +71,162 @@ OT_SIMD_INLINE ot__vector load_end(const float *x, dot_mask kept)
     return (ot__vector)((dot_mask)ot__vector_load(x) & kept);
 }
 
-// `rows`, `columns` and has_ended are constants where these are called. Lanes at p of the lines, or
+// n_few, n_many and has_ended are constants where these are called. Lanes at p of the lines, or
 // those at their ends.
-OT_SIMD_INLINE void add_lanes(ot__vector *sum, const dot_lines *l, int64_t p, int rows, int columns,
+OT_SIMD_INLINE void add_lanes(ot__vector *sum, const dot_lines *l, int64_t p, int n_few, int n_many,
                               bool has_ended, dot_mask kept)
 {
-    ot__vector column[DOT_COLUMNS];
+    ot__vector few[DOT_FEW];
 
     OT_SIMD_UNROLL
-    for (int j = 0; j < columns; j++) {
-        const float *b = l->b + j * l->b_row + p;
+    for (int i = 0; i < n_few; i++) {
+        const float *x = l->few + i * l->few_line + p;
 
-        column[j] = has_ended ? load_end(b, kept) : ot__vector_load(b);
+        few[i] = has_ended ? load_end(x, kept) : ot__vector_load(x);
     }
     OT_SIMD_UNROLL
-    for (int i = 0; i < rows; i++) {
-        const float *a = l->a + i * l->a_row + p;
-        const ot__vector row = has_ended ? load_end(a, kept) : ot__vector_load(a);
+    for (int j = 0; j < n_many; j++) {
+        const float *x = l->many + j * l->many_line + p;
+        ot__vector many = has_ended ? load_end(x, kept) : ot__vector_load(x);
 
+        OT_SIMD_KEEP(many);
         OT_SIMD_UNROLL
-        for (int j = 0; j < columns; j++)
-            sum[i * DOT_COLUMNS + j] += row * column[j];
+        for (int i = 0; i < n_few; i++)
+            sum[i * DOT_MANY + j] += few[i] * many;
     }
 }
 
-// The sums of rows x columns lines.
-OT_SIMD_INLINE ot__vector dot_tile(const dot_lines *l, int rows, int columns)
+// The sums of n_few x n_many lines.
+OT_SIMD_INLINE void dot_tile(float *totals, const dot_lines *l, int n_few, int n_many)
 {
     const int64_t whole = l->k / LANES * LANES, end = l->k - LANES;
-    ot__vector sum[DOT_SUMS];
+    ot__vector sum[DOT_TOTALS];
     dot_mask kept = {0};
 
     OT_SIMD_UNROLL
-    for (int i = 0; i < DOT_SUMS; i++)
+    for (int i = 0; i < DOT_TOTALS; i++)
         sum[i] = (ot__vector){0};
     for (int64_t p = 0; p < whole; p += LANES)
-        add_lanes(sum, l, p, rows, columns, false, kept);
+        add_lanes(sum, l, p, n_few, n_many, false, kept);
     if (whole < l->k) {
         OT_SIMD_UNROLL
         for (int i = 0; i < LANES; i++)
             kept[i] = end + i < whole ? 0 : -1;
-        add_lanes(sum, l, end, rows, columns, true, kept);
+        add_lanes(sum, l, end, n_few, n_many, true, kept);
     }
-    return sum_lanes(sum);
+    OT_SIMD_UNROLL
+    for (int i = 0; i < DOT_TOTALS; i += LANES)
+        ot__vector_store(totals + i, sum_lanes(sum + i));
 }
 
-OT_SIMD_INLINE ot__vector dot_columns(const dot_lines *l, int rows, int columns)
-{
-    switch (columns) {
-    case 4:
-        return dot_tile(l, rows, 4);
-    case 3:
-        return dot_tile(l, rows, 3);
-    case 2:
-        return dot_tile(l, rows, 2);
-    default:
-        return dot_tile(l, rows, 1);
-    }
-}
-
-static ot__vector dot_rows(const dot_lines *l, int rows, int columns)
-{
-    switch (rows) {
+#define DOT_CASE(n_few, n_many)                                                                    \
+    case n_many:                                                                                   \
+        dot_tile(totals, l, n_few, n_many);                                                        \
+        break;
 #if OT_VECTOR_LANES == 16
-    case 4:
-        return dot_columns(l, 4, columns);
-    case 3:
-        return dot_columns(l, 3, columns);
+#define DOT_CASES(n) DOT_CASE(n, 1) DOT_CASE(n, 2) DOT_CASE(n, 3) DOT_CASE(n, 4)
+#else
+#define DOT_CASES(n)                                                                               \
+    DOT_CASE(n, 1) DOT_CASE(n, 2) DOT_CASE(n, 3) DOT_CASE(n, 4) DOT_CASE(n, 5) DOT_CASE(n, 6)
 #endif
-    case 2:
-        return dot_columns(l, 2, columns);
-    default:
-        return dot_columns(l, 1, columns);
+#define DOT_CASES_OF(n)                                                                            \
+    case n:                                                                                        \
+        switch (n_many) {                                                                          \
+            DOT_CASES(n)                                                                           \
+        }                                                                                          \
+        break;
+static void dot_any_tile(float *totals, const dot_lines *l, int n_few, int n_many)
+{
+    switch (n_few) {
+        DOT_CASES_OF(1)
+        DOT_CASES_OF(2)
+#if OT_VECTOR_LANES == 16
+        DOT_CASES_OF(3)
+        DOT_CASES_OF(4)
+#endif
     }
 }
 
-// A tile of y at (i, j) of the part.
-static void run_dot_tile(const ot__gemm_plan *plan, const ot__gemm_data *data,
-                         const ot__gemm_part *part, int64_t i, int64_t j)
+// Where a tile's sums go: y[i * few_line + j * many_line].
+typedef struct dot_target {
+    float *y, alpha;
+    int64_t few_line, many_line;
+    bool accumulates;
+} dot_target;
+
+static void store_dots(const dot_target *t, const float *totals, int n_few, int n_many)
+{
+    for (int i = 0; i < n_few; i++)
+        for (int j = 0; j < n_many; j++) {
+            float *y = t->y + i * t->few_line + j * t->many_line;
+            const float total = t->alpha * totals[i * DOT_MANY + j];
+
+            *y = t->accumulates ? *y + total : total;
+        }
+}
+
+// All of y by the k of l.
+static void dot_block(dot_lines l, dot_target t, int64_t n_few, int64_t n_many)
+{
+    float totals[DOT_TOTALS];
+
+    for (int64_t j = 0; j < n_many; j += DOT_MANY) {
+        const int many = (int)OT_MIN(n_many - j, (int64_t)DOT_MANY);
+        dot_target at = t;
+        dot_lines lines = l;
+
+        for (int64_t i = 0; i < n_few; i += DOT_FEW) {
+            const int few = (int)OT_MIN(n_few - i, (int64_t)DOT_FEW);
+
+            dot_any_tile(totals, &lines, few, many);
+            store_dots(&at, totals, few, many);
+            lines.few += DOT_FEW * l.few_line;
+            at.y += DOT_FEW * t.few_line;
+        }
+        l.many += DOT_MANY * l.many_line;
+        t.y += DOT_MANY * t.many_line;
+    }
+}
+
+// By plan->depth of k at a time, of which the few lines are copied: where lines are a power of two
+// apart they push each other out of the cache.
+static void run_dots(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                     const ot__gemm_part *part, float *copy)
 {
     const ot__gemm *g = &plan->g;
-    const int64_t row = part->row + i, column = part->column + j;
-    const int64_t rows = OT_MIN(part->row_end - row, (int64_t)DOT_ROWS);
-    const int64_t columns = OT_MIN(part->column_end - column, (int64_t)DOT_COLUMNS);
-    const dot_lines l = {(const float *)data->a + row * g->a_row,
-                         (const float *)data->b + column * g->b_column, g->a_row, g->b_column,
-                         g->k};
-    float sums[DOT_SUMS], *y = (float *)data->y + row * g->y_row + column;
-
-    ot__vector_store(sums, (float)g->alpha * dot_rows(&l, (int)rows, (int)columns));
-    for (int64_t r = 0; r < rows; r++, y += g->y_row) {
-        const float *from = sums + r * DOT_COLUMNS;
-
-        if (data->accumulates)
-            for (int64_t c = 0; c < columns; c++)
-                y[c] += from[c];
-        else if (columns == DOT_COLUMNS)
-            memcpy(y, from, DOT_COLUMNS * sizeof *y);
-        else
-            for (int64_t c = 0; c < columns; c++)
-                y[c] = from[c];
-    }
-}
-
-// The lines of which there are fewer are read again and again.
-static void run_dots(const ot__gemm_plan *plan, const ot__gemm_data *data,
-                     const ot__gemm_part *part)
-{
+    const bool by_rows = g->m > g->n; // of which there are more
     const int64_t rows = part->row_end - part->row, columns = part->column_end - part->column;
+    const int64_t n_many = by_rows ? rows : columns, n_few = by_rows ? columns : rows;
+    const float *a = (const float *)data->a + part->row * g->a_row,
+                *b = (const float *)data->b + part->column * g->b_column;
+    const int64_t n_blocks = (g->k + plan->depth - 1) / plan->depth;
+    const int64_t n_lines = g->k / CACHE_LINE; // of the cache, in a line of k
+    const dot_lines all = {.few = by_rows ? b : a,
+                           .many = by_rows ? a : b,
+                           .few_line = by_rows ? g->b_column : g->a_row,
+                           .many_line = by_rows ? g->a_row : g->b_column};
+    dot_target t = {.y = (float *)data->y + part->row * g->y_row + part->column,
+                    .alpha = (float)g->alpha,
+                    .few_line = by_rows ? 1 : g->y_row,
+                    .many_line = by_rows ? g->y_row : 1,
+                    .accumulates = data->accumulates};
 
-    if (columns < rows) {
-        for (int64_t i = 0; i < rows; i += DOT_ROWS)
-            for (int64_t j = 0; j < columns; j += DOT_COLUMNS)
-                run_dot_tile(plan, data, part, i, j);
-    } else {
-        for (int64_t j = 0; j < columns; j += DOT_COLUMNS)
-            for (int64_t i = 0; i < rows; i += DOT_ROWS)
-                run_dot_tile(plan, data, part, i, j);
+    for (int64_t i = 0; i < n_blocks; i++) {
+        const int64_t k = n_lines * i / n_blocks * CACHE_LINE;
+        dot_lines l = all;
+
+        l.k = (i + 1 == n_blocks ? g->k : n_lines * (i + 1) / n_blocks * CACHE_LINE) - k;
+        l.few += k;
+        l.many += k;
+        if (n_blocks > 1) {
+            for (int64_t line = 0; line < n_few; line++)
+                memcpy(copy + line * DOTS_ROW, l.few + line * l.few_line,
+                       (size_t)l.k * sizeof *copy);
+            l.few = copy;
+            l.few_line = DOTS_ROW;
+        }
+        dot_block(l, t, n_few, n_many);
+        t.accumulates = true;
     }
 }
 #endif

@@ -37,11 +37,13 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
         OT_SIMD_UNROLL
     for (int v = 0; v < vectors; v++)
         sum[i][v] = (ot__vector){0};
-    if (o->depth >= DEPTH_TO_FETCH)
-        for (int i = 0; i < rows; i++)
-            OT_SIMD_UNROLL
-    for (int v = 0; v < vectors; v++)
-        __builtin_prefetch(to.y + i * to.y_row + v * LANES, 1);
+    const int64_t ahead = o->depth >= DEPTH_TO_FETCH ? 0 : (int64_t)TILES_AHEAD * vectors * LANES;
+
+    OT_SIMD_UNROLL
+    for (int i = 0; i < rows; i++)
+        OT_SIMD_UNROLL
+    for (int j = 0; j < vectors * LANES; j += CACHE_LINE)
+        __builtin_prefetch(to.y + i * to.y_row + ahead + j, 1);
     for (int64_t k = o->depth; k > 0; k--) {
         ot__vector column[TILE_VECTORS];
 
