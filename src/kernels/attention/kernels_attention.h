@@ -70,7 +70,7 @@ OT_KERNEL_FLOATS(OT_DECLARE)
 typedef struct ot__attention_plan {
     ot__attention a;
     int64_t n_parts; // of the queries (in the gradient also of the keys) of a head, for threads
-    bool is_packed;  // k and v are copied: they do not lie row by row
+    bool is_packed;  // k and v are copied first
     size_t scratch_bytes; // per thread
 } ot__attention_plan;
 

@@ -140,8 +140,12 @@ static void finish_panel(const ot__attention *a, const forward_scratch *s, const
             s->y[e * PANEL + l] *= inverse[l];
     turn_panel(s->copy, pitch_of(a->value_size), s->y, PANEL, whole_quads(a->value_size), PANEL);
     store_positions(y, &a->y, s->copy, pitch_of(a->value_size), n, a->value_size, 1);
-    for (int64_t l = 0; lse != NULL && l < n; l++)
-        lse[l] = state->largest[l] + logf(state->sum[l]);
+    if (lse == NULL)
+        return;
+    OT_SIMD_LOOP
+    for (int l = 0; l < PANEL; l++)
+        inverse[l] = state->largest[l] + ot__vlog(state->sum[l]);
+    memcpy(lse, inverse, (size_t)n * sizeof *lse);
 }
 
 static void attend_panel(const ot__attention_plan *plan, const ot__attention_data *d,

@@ -205,12 +205,13 @@ static void panel_gradients(const grad_job *j, const score_block *whole, int64_t
     drop_probabilities(&b, b.scores, &kept);
 }
 
-// to (keys, size) += scores (keys, queries) * x (queries, size), by tiles of rows, each from the
-// first query on that its keys take part in.
+// to (keys, size) += scores (keys, queries) * x (queries, size); causal: by tiles of rows, each
+// from the first query on that its keys take part in.
 static void add_over_queries(const grad_job *j, const score_block *b, float *to,
                              const float *scores, const float *x, int64_t pitch, int64_t size)
 {
-    const int64_t n = n_tiles_of(b->n_keys), whole = (size + LANES - 1) / LANES * LANES;
+    const int64_t whole = (size + LANES - 1) / LANES * LANES;
+    const int64_t n = j->a->is_causal ? n_tiles_of(b->n_keys) : 1;
 
     for (int64_t t = 0; t < n; t++) {
         const int64_t row = b->n_keys * t / n, end = b->n_keys * (t + 1) / n;

@@ -99,24 +99,72 @@ static void clear_late(const score_block *b, float *scores)
 
 // ---- softmax ----
 
-// e^x for x up to 88; 0 below -87.7.
-OT_SIMD_INLINE ot__vector block_exp(ot__vector x)
-{
-    const ot__vector round = ot__vector_of(12582912.0F); // as in ot__vexp
-    const ot__vector bounded = ot__vector_max(ot__vector_of(-88.0F), x);
-    const ot__vector t = bounded * 1.44269504F + round, n = t - round;
-    const ot__vector r = (bounded - n * 0.693359375F) + n * 2.12194440e-4F;
-    // 2^n; n is in the low bits of t, and -127 gives 0.
-    const ot__vector power = (ot__vector)(((ot__vector_bits)t + 127U) << 23);
-    ot__vector p = ot__vector_of(1.9875691500e-4F);
+enum { EXPS = 4 }; // vectors at once
 
-    p = p * r + 1.3981999507e-3F;
-    p = p * r + 8.3334519073e-3F;
-    p = p * r + 4.1665795894e-2F;
-    p = p * r + 1.6666665459e-1F;
-    p = p * r + 5.0000001201e-1F;
-    p = p * (r * r) + r + 1.0F;
-    return p * power;
+// Of n vectors, a constant where this is called: e^x for x up to 88; 0 below -87.7. All of them
+// step by step, because each step waits for the one before.
+OT_SIMD_INLINE void block_exps(ot__vector *x, int n)
+{
+    static const float terms[] = {1.3981999507e-3F, 8.3334519073e-3F, 4.1665795894e-2F,
+                                  1.6666665459e-1F, 5.0000001201e-1F};
+    const ot__vector round = ot__vector_of(12582912.0F); // as in ot__vexp
+    ot__vector t[EXPS], r[EXPS], p[EXPS];
+
+    OT_SIMD_UNROLL
+    for (int i = 0; i < n; i++)
+        x[i] = ot__vector_max(ot__vector_of(-88.0F), x[i]);
+    OT_SIMD_UNROLL
+    for (int i = 0; i < n; i++)
+        t[i] = x[i] * 1.44269504F + round;
+    OT_SIMD_UNROLL
+    for (int i = 0; i < n; i++)
+        r[i] = (x[i] - (t[i] - round) * 0.693359375F) + (t[i] - round) * 2.12194440e-4F;
+    OT_SIMD_UNROLL
+    for (int i = 0; i < n; i++)
+        p[i] = ot__vector_of(1.9875691500e-4F);
+    OT_SIMD_UNROLL
+    for (int term = 0; term < (int)OT_COUNT(terms); term++)
+        OT_SIMD_UNROLL
+    for (int i = 0; i < n; i++)
+        p[i] = p[i] * r[i] + terms[term];
+    OT_SIMD_UNROLL
+    for (int i = 0; i < n; i++)
+        p[i] = p[i] * (r[i] * r[i]) + r[i] + 1.0F;
+    // 2^n; n is in the low bits of t, and -127 gives 0.
+    OT_SIMD_UNROLL
+    for (int i = 0; i < n; i++)
+        x[i] = p[i] * (ot__vector)(((ot__vector_bits)t[i] + 127U) << 23);
+}
+
+// A vector of each of n keys, n a constant where this is called: scores become e^(score - shift).
+// The sum of them and of `sum`.
+OT_SIMD_INLINE ot__vector exp_keys(float *scores, int64_t row, int n, ot__vector shift,
+                                   ot__vector sum)
+{
+    ot__vector p[EXPS];
+
+    OT_SIMD_UNROLL
+    for (int i = 0; i < n; i++)
+        p[i] = ot__vector_load(scores + i * row) - shift;
+    block_exps(p, n);
+    OT_SIMD_UNROLL
+    for (int i = 0; i < n; i++) {
+        ot__vector_store(scores + i * row, p[i]);
+        sum += p[i];
+    }
+    return sum;
+}
+
+static ot__vector exp_scores(float *scores, int64_t row, int64_t n_keys, ot__vector shift)
+{
+    ot__vector sum = {0};
+    int64_t j = 0;
+
+    for (; j + EXPS <= n_keys; j += EXPS)
+        sum = exp_keys(scores + j * row, row, EXPS, shift, sum);
+    for (; j < n_keys; j++)
+        sum = exp_keys(scores + j * row, row, 1, shift, sum);
+    return sum;
 }
 
 // Of each lane, over the blocks so far: the largest score, and the sum of e^(score - largest).
@@ -131,18 +179,14 @@ static void online_softmax(const score_block *b, online *state, float *factor)
         const int64_t n_keys = lane < LATE ? b->n_early : b->n_keys;
         float *scores = b->scores + lane;
         const ot__vector before = ot__vector_load(state->largest + lane);
-        ot__vector largest = before, shift, sum = {0}, scale;
+        ot__vector largest = before, shift, sum, scale;
 
         for (int64_t j = 0; j < n_keys; j++)
             largest = ot__vector_max(ot__vector_load(scores + j * b->row), largest);
         shift = ot__vector_max(largest, ot__vector_of(-FLT_MAX)); // -infinity less itself is NaN
-        for (int64_t j = 0; j < n_keys; j++) {
-            const ot__vector p = block_exp(ot__vector_load(scores + j * b->row) - shift);
-
-            ot__vector_store(scores + j * b->row, p);
-            sum += p;
-        }
-        scale = block_exp(before - shift);
+        sum = exp_scores(scores, b->row, n_keys, shift);
+        scale = before - shift;
+        block_exps(&scale, 1);
         ot__vector_store(state->largest + lane, largest);
         ot__vector_store(state->sum + lane, ot__vector_load(state->sum + lane) * scale + sum);
         ot__vector_store(factor + lane, scale);
@@ -152,16 +196,9 @@ static void online_softmax(const score_block *b, online *state, float *factor)
 // Scores become e^(score - lse).
 static void probabilities(const score_block *b, const float *lse)
 {
-    for (int lane = 0; lane < PANEL; lane += LANES) {
-        const int64_t n_keys = lane < LATE ? b->n_early : b->n_keys;
-        const ot__vector shift = ot__vector_load(lse + lane);
-
-        for (int64_t j = 0; j < n_keys; j++) {
-            float *scores = b->scores + j * b->row + lane;
-
-            ot__vector_store(scores, block_exp(ot__vector_load(scores) - shift));
-        }
-    }
+    for (int lane = 0; lane < PANEL; lane += LANES)
+        (void)exp_scores(b->scores + lane, b->row, lane < LATE ? b->n_early : b->n_keys,
+                         ot__vector_load(lse + lane));
 }
 
 // ds: the gradient of the probabilities, which becomes that of the scores.

@@ -92,106 +92,80 @@ OT_SIMD_INLINE void attention_tile(const product *p, int64_t row, int64_t column
     }
 }
 
-// The tile of `rows` rows, which the compiler must know to keep the sums in registers.
-OT_SIMD_INLINE void attention_tile_of(const product *p, int64_t row, int64_t column, int rows,
-                                      int vectors, tile_kind kind, int64_t a_row, int64_t a_k)
+// n tiles, one below the other, of `rows` rows, which the compiler must know to keep the sums in
+// registers.
+OT_SIMD_INLINE void attention_tiles(const product *p, int64_t row, int64_t n, int64_t column,
+                                    int rows, int vectors, tile_kind kind, int64_t a_row,
+                                    int64_t a_k)
+{
+    for (; n > 0; n--, row += rows)
+        attention_tile(p, row, column, rows, vectors, kind, a_row, a_k);
+}
+
+#define ATTENTION_CASE(rows)                                                                       \
+    case rows:                                                                                     \
+        attention_tiles(p, row, n, column, rows, vectors, kind, a_row, a_k);                       \
+        break;
+#define ATTENTION_CASES_4 ATTENTION_CASE(1) ATTENTION_CASE(2) ATTENTION_CASE(3) ATTENTION_CASE(4)
+#define ATTENTION_CASES_6 ATTENTION_CASES_4 ATTENTION_CASE(5) ATTENTION_CASE(6)
+#define ATTENTION_CASES_14                                                                         \
+    ATTENTION_CASES_6 ATTENTION_CASE(7) ATTENTION_CASE(8) ATTENTION_CASE(9) ATTENTION_CASE(10)     \
+        ATTENTION_CASE(11) ATTENTION_CASE(12) ATTENTION_CASE(13) ATTENTION_CASE(14)
+OT_SIMD_INLINE void attention_tiles_of(const product *p, int64_t row, int64_t n, int64_t column,
+                                       int64_t rows, int vectors, tile_kind kind, int64_t a_row,
+                                       int64_t a_k)
 {
     switch (rows) {
 #if OT_ISA_LEVEL == 2
-    case 14:
-        attention_tile(p, row, column, 14, vectors, kind, a_row, a_k);
-        break;
-    case 13:
-        attention_tile(p, row, column, 13, vectors, kind, a_row, a_k);
-        break;
-    case 12:
-        attention_tile(p, row, column, 12, vectors, kind, a_row, a_k);
-        break;
-    case 11:
-        attention_tile(p, row, column, 11, vectors, kind, a_row, a_k);
-        break;
-    case 10:
-        attention_tile(p, row, column, 10, vectors, kind, a_row, a_k);
-        break;
-    case 9:
-        attention_tile(p, row, column, 9, vectors, kind, a_row, a_k);
-        break;
-    case 8:
-        attention_tile(p, row, column, 8, vectors, kind, a_row, a_k);
-        break;
-    case 7:
-        attention_tile(p, row, column, 7, vectors, kind, a_row, a_k);
-        break;
+        ATTENTION_CASES_14
+#elif OT_ISA_LEVEL > 0 || defined(__aarch64__)
+        ATTENTION_CASES_6
+#else
+        ATTENTION_CASES_4
 #endif
-#if OT_ISA_LEVEL > 0 || defined(__aarch64__)
-    case 6:
-        attention_tile(p, row, column, 6, vectors, kind, a_row, a_k);
-        break;
-    case 5:
-        attention_tile(p, row, column, 5, vectors, kind, a_row, a_k);
-        break;
-#endif
-    case 4:
-        attention_tile(p, row, column, 4, vectors, kind, a_row, a_k);
-        break;
-    case 3:
-        attention_tile(p, row, column, 3, vectors, kind, a_row, a_k);
-        break;
-    case 2:
-        attention_tile(p, row, column, 2, vectors, kind, a_row, a_k);
-        break;
-    default:
-        attention_tile(p, row, column, 1, vectors, kind, a_row, a_k);
-        break;
     }
 }
 
-// Rows of about the same number in each tile.
 static int64_t n_tiles_of(int64_t rows)
 {
     return (rows + TILE_ROWS - 1) / TILE_ROWS;
 }
 
+// Rows row .. end - 1, about the same number in each tile: first those with one more.
+OT_SIMD_INLINE void multiply_range(const product *p, int64_t row, int64_t end, int64_t column,
+                                   int vectors, tile_kind kind, int64_t a_row, int64_t a_k)
+{
+    const int64_t rows = end - row, n = n_tiles_of(rows);
+
+    if (n == 0)
+        return;
+    attention_tiles_of(p, row, rows % n, column, rows / n + 1, vectors, kind, a_row, a_k);
+    attention_tiles_of(p, row + rows % n * (rows / n + 1), n - rows % n, column, rows / n, vectors,
+                       kind, a_row, a_k);
+}
+
 // The three products. Scores: y = a * b with rows of a one after the other, one panel of columns.
 static void multiply_rows(const product *p)
 {
-    const int64_t n = n_tiles_of(p->n_early), n_late = n_tiles_of(p->rows - p->n_early);
-
-    for (int64_t t = 0; t < n; t++) {
-        const int64_t row = p->n_early * t / n, end = p->n_early * (t + 1) / n;
-
-        attention_tile_of(p, row, 0, (int)(end - row), TILE_VECTORS, TILE_SET, p->a_row, 1);
-    }
-    for (int64_t t = 0; t < n_late; t++) {
-        const int64_t row = p->n_early + (p->rows - p->n_early) * t / n_late;
-        const int64_t end = p->n_early + (p->rows - p->n_early) * (t + 1) / n_late;
-
-        attention_tile_of(p, row, LATE, (int)(end - row), LATE_VECTORS, TILE_SET, p->a_row, 1);
-    }
+    multiply_range(p, 0, p->n_early, 0, TILE_VECTORS, TILE_SET, p->a_row, 1);
+    multiply_range(p, p->n_early, p->rows, LATE, LATE_VECTORS, TILE_SET, p->a_row, 1);
 }
 
 // One panel of columns, a's columns one after the other: y * factor + a * b, or y + a * b.
 static void multiply_columns(const product *p)
 {
-    const int64_t n = n_tiles_of(p->rows);
     product early = *p, late = *p;
 
     early.depth = p->n_early;
     late.depth = p->depth - p->n_early;
     late.a += p->n_early * p->a_k;
     late.b += p->n_early * p->b_k;
-    for (int64_t t = 0; t < n; t++) {
-        const int64_t row = p->rows * t / n, end = p->rows * (t + 1) / n;
-
-        if (p->factor != NULL)
-            attention_tile_of(&early, row, 0, (int)(end - row), TILE_VECTORS, TILE_SCALE_ADD, 1,
-                              p->a_k);
-        else
-            attention_tile_of(&early, row, 0, (int)(end - row), TILE_VECTORS, TILE_ADD, 1, p->a_k);
-        if (late.depth > 0)
-            attention_tile_of(&late, row, LATE, (int)(end - row), LATE_VECTORS, TILE_ADD, 1,
-                              p->a_k);
-    }
+    if (p->factor != NULL)
+        multiply_range(&early, 0, p->rows, 0, TILE_VECTORS, TILE_SCALE_ADD, 1, p->a_k);
+    else
+        multiply_range(&early, 0, p->rows, 0, TILE_VECTORS, TILE_ADD, 1, p->a_k);
+    if (late.depth > 0)
+        multiply_range(&late, 0, p->rows, LATE, LATE_VECTORS, TILE_ADD, 1, p->a_k);
 }
 
 // y + a * b over n_columns columns, of which each row has a whole number of vectors; a is a block
@@ -200,10 +174,10 @@ static void multiply_scores(const product *p, int64_t row, int64_t end, int64_t 
 {
     for (int64_t column = 0; column < n_columns; column += PANEL)
         if (n_columns - column > PANEL - LANES)
-            attention_tile_of(p, row, column, (int)(end - row), TILE_VECTORS, TILE_ADD, QUERIES, 1);
+            multiply_range(p, row, end, column, TILE_VECTORS, TILE_ADD, QUERIES, 1);
         else
             for (int64_t c = column; c < n_columns; c += LANES)
-                attention_tile_of(p, row, c, (int)(end - row), 1, TILE_ADD, QUERIES, 1);
+                multiply_range(p, row, end, c, 1, TILE_ADD, QUERIES, 1);
 }
 
 // ---- rows and panels ----
