@@ -21,24 +21,43 @@ static inline float ot__bits_float(uint32_t bits)
     return x;
 }
 
-// 2^shift * e^x.  e^x = 2^n * e^r with |r| <= log(2) / 2; Cephes' polynomial.
-OT_SIMD_INLINE float ot__vexp_shifted(float x, uint32_t shift)
+// e^x = 2^n * e^r with |r| <= log(2) / 2: gives e^r, by Cephes' polynomial, and n in the low bits
+// of t, which is n + 1.5 * 2^23.
+OT_SIMD_INLINE float ot__vexp_rest(float x, float *t)
 {
-    const float round = 12582912.0F; // 1.5 * 2^23: adding it leaves an integer in the low bits
-    const float low = x < -104.0F ? -104.0F : x, bounded = low > 90.0F ? 90.0F : low;
-    const float t = bounded * 1.44269504F + round, n = t - round;
-    const float r = (bounded - n * 0.693359375F) + n * 2.12194440e-4F;
-    const uint32_t whole = ot__float_bits(t) - ot__float_bits(round) + shift;
-    // In two steps, as 2^n alone may be out of range.
-    const uint32_t half = (uint32_t)((int32_t)whole >> 1), rest = whole - half;
-    float p = 1.9875691500e-4F;
+    const float round = 12582912.0F;
+    float n, r, p = 1.9875691500e-4F;
 
+    *t = x * 1.44269504F + round;
+    n = *t - round;
+    r = (x - n * 0.693359375F) + n * 2.12194440e-4F;
     p = p * r + 1.3981999507e-3F;
     p = p * r + 8.3334519073e-3F;
     p = p * r + 4.1665795894e-2F;
     p = p * r + 1.6666665459e-1F;
     p = p * r + 5.0000001201e-1F;
-    p = p * (r * r) + r + 1.0F;
+    return p * (r * r) + r + 1.0F;
+}
+
+// e^x for x from -87 to 88.
+OT_SIMD_INLINE float ot__vexp_within(float x)
+{
+    float t;
+    const float p = ot__vexp_rest(x, &t);
+
+    return p * ot__bits_float((ot__float_bits(t) + 127U) << 23);
+}
+
+// 2^shift * e^x.
+OT_SIMD_INLINE float ot__vexp_shifted(float x, uint32_t shift)
+{
+    const float low = x < -104.0F ? -104.0F : x, bounded = low > 90.0F ? 90.0F : low;
+    float t;
+    const float p = ot__vexp_rest(bounded, &t);
+    const uint32_t whole = ot__float_bits(t) - ot__float_bits(12582912.0F) + shift;
+    // In two steps, as 2^n alone may be out of range.
+    const uint32_t half = (uint32_t)((int32_t)whole >> 1), rest = whole - half;
+
     return p * ot__bits_float((half + 127U) << 23) * ot__bits_float((rest + 127U) << 23);
 }
 
@@ -117,7 +136,7 @@ OT_SIMD_INLINE float ot__vlog1p(float x)
 
 OT_SIMD_INLINE float ot__verf(float x)
 {
-    const float a = fabsf(x), t = a > 9.0F ? 9.0F : a, s = t * t;
+    const float a = fabsf(x), t = a > 4.0F ? 4.0F : a, s = t * t; // it is 1 from 4 on
     float far = -1.72853470e-5F * t + 3.83197126e-4F, near = -5.96761703e-4F;
 
     far = far * s + (-3.88396438e-3F * t + 2.42546219e-2F);
@@ -125,7 +144,7 @@ OT_SIMD_INLINE float ot__verf(float x)
     far = far * t - 6.34846687e-1F;
     far = far * t - 1.28717512e-1F;
     far = far * t - t;
-    far = copysignf(1.0F - ot__vexp(far), x);
+    far = copysignf(1.0F - ot__vexp_within(far), x);
     near = near * s + 4.99119423e-3F;
     near = near * s - 2.67681349e-2F;
     near = near * s + 1.12819925e-1F;

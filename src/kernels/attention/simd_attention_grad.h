@@ -93,6 +93,7 @@ static void read_statistics(const grad_job *j, int64_t query, int64_t n)
         float lanes[LANES] = {0}, sum = 0;
         int64_t e = 0;
 
+        fetch_row(yi, &a->y, a->value_size, false);
         for (; a->y.element == 1 && e + LANES <= a->value_size; e += LANES)
             for (int l = 0; l < LANES; l++)
                 lanes[l] += dy[e + l] * yi[e + l];

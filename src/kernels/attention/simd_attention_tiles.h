@@ -26,6 +26,8 @@ enum {
     QUERIES = 64,                        // whole panels
     KEYS = 64,
     PITCH_STEP = 16,
+    ROWS_AHEAD = PANEL < 16 ? 16 : PANEL, // of tensors, that are fetched while others are copied
+    CACHE_LINE = 16,                      // floats
 };
 
 // Floats from one copied row of n elements to the next: rows must not fall on the same lines of the
@@ -182,6 +184,20 @@ static void multiply_scores(const product *p, int64_t row, int64_t end, int64_t 
 
 // ---- rows and panels ----
 
+// The row that is so many behind: rows of a head may lie so far apart that the processor does not
+// see which comes next. `writes` is a constant where this is called.
+OT_SIMD_INLINE void fetch_row(const float *row, const ot__heads *lies, int64_t size, bool writes)
+{
+    const float *x = row + ROWS_AHEAD * lies->position;
+
+    for (int64_t e = 0; lies->element == 1 && e < size; e += CACHE_LINE) {
+        if (writes)
+            __builtin_prefetch(x + e, 1);
+        else
+            __builtin_prefetch(x + e);
+    }
+}
+
 // n positions of `size` elements, times factor, as rows of `pitch` floats that end in zeros.
 static void copy_positions(float *to, int64_t pitch, const float *from, const ot__heads *lies,
                            int64_t n, int64_t size, float factor)
@@ -189,6 +205,7 @@ static void copy_positions(float *to, int64_t pitch, const float *from, const ot
     for (int64_t i = 0; i < n; i++, to += pitch) {
         const float *x = from + i * lies->position;
 
+        fetch_row(x, lies, size, false);
         if (lies->element == 1) {
             OT_SIMD_LOOP
             for (int64_t e = 0; e < size; e++)
@@ -208,6 +225,7 @@ static void store_positions(float *to, const ot__heads *lies, const float *from,
     for (int64_t i = 0; i < n; i++, from += pitch) {
         float *y = to + i * lies->position;
 
+        fetch_row(y, lies, size, true);
         if (lies->element == 1) {
             OT_SIMD_LOOP
             for (int64_t e = 0; e < size; e++)
