@@ -66,11 +66,11 @@ typedef struct ot__gemm_part {
     int64_t row, row_end, column, column_end; // of y
 } ot__gemm_part;
 
-// A product whose b is one panel, which was packed before.
-typedef struct ot__gemm_panel {
-    int64_t rows, columns, depth; // columns: at most panel_columns
+// A product whose b are panels, one after the other, that were packed before.
+typedef struct ot__gemm_panels {
+    int64_t rows, columns, depth; // columns: a multiple of panel_columns, or less than that
     bool accumulates;
-} ot__gemm_panel;
+} ot__gemm_panels;
 
 // One table per instruction set.
 typedef struct ot__gemm_kernel {
@@ -80,9 +80,9 @@ typedef struct ot__gemm_kernel {
     // A panel of b (g's k, n, strides and type): at most panel_columns columns in the order in
     // which tiles read them. It takes k * panel_columns floats.
     void (*pack)(float *to, const void *b, const ot__gemm *g);
-    // y = a * panel, or added to y; rows of f32.
-    void (*multiply)(float *y, int64_t y_row, const float *a, int64_t a_row, const float *panel,
-                     const ot__gemm_panel *p);
+    // y = a * panels, or added to y; rows of f32.
+    void (*multiply)(float *y, int64_t y_row, const float *a, int64_t a_row, const float *panels,
+                     const ot__gemm_panels *p);
     int64_t lanes, tile_rows, tile_columns, depth, width; // of the innermost loop and its blocks
     int64_t panel_columns;
     // Lanes go along k where rows or columns would fill at most so many eighths of those of their

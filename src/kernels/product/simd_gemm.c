@@ -410,27 +410,30 @@ static void pack_panel(float *to, const void *b, const ot__gemm *g)
     copy_b(b, g, 0, &x);
 }
 
-static void multiply_panel(float *y, int64_t y_row, const float *a, int64_t a_row,
-                           const float *panel, const ot__gemm_panel *p)
+// Whole panels, or one that is not.
+static void multiply_panels(float *y, int64_t y_row, const float *a, int64_t a_row,
+                            const float *panels, const ot__gemm_panels *p)
 {
     const int64_t n_tiles = (p->rows + TILE_ROWS - 1) / TILE_ROWS;
-    const int64_t width = (p->columns + LANES - 1) / LANES * LANES;
-    const bool fits = p->columns == width;
+    const int64_t panel = (int64_t)PANEL_VECTORS * LANES, n_whole = p->columns / panel;
+    const int64_t width = n_whole > 0 ? panel : (p->columns + LANES - 1) / LANES * LANES;
+    const bool fits = n_whole > 0 || p->columns == width;
     float buffer[TILE_ROWS * PANEL_VECTORS * LANES];
 
     for (int64_t t = 0; t < n_tiles; t++) {
         const int64_t row = p->rows * t / n_tiles, rows = p->rows * (t + 1) / n_tiles - row;
         const operands o = {.a = a + row * a_row,
-                            .b = panel,
+                            .b = panels,
                             .copy = buffer, // nothing is left there
                             .a_row = a_row,
                             .a_k = 1,
                             .b_k = width,
+                            .b_panel = width * p->depth,
                             .depth = p->depth};
         float *to = y + row * y_row;
         const target out = {fits ? to : buffer, fits ? y_row : width, 1, fits && p->accumulates};
 
-        multiply((int)rows, (int)(width / LANES), 1, &out, &o);
+        multiply((int)rows, (int)(width / LANES), OT_MAX(n_whole, 1), &out, &o);
         for (int64_t i = 0; !fits && i < rows; i++)
             for (int64_t j = 0; j < p->columns; j++)
                 to[i * y_row + j] =
@@ -441,7 +444,7 @@ static void multiply_panel(float *y, int64_t y_row, const float *a, int64_t a_ro
 const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .run = run_part,
     .pack = pack_panel,
-    .multiply = multiply_panel,
+    .multiply = multiply_panels,
     .lanes = LANES,
     .dots_eighths = OT_ISA_LEVEL > 0 ? 7 : 0,
     .full_dots_depth = OT_ISA_LEVEL == 1 ? 512 : 0,

@@ -167,21 +167,26 @@ void ot__recurrent_pack(float *panels, const ot__recurrent *p, const ot__recurre
                      &j);
 }
 
+// Panels that rows of `a` are multiplied by in turn, so that they stay in the second cache.
+enum { PANELS_AT_ONCE = 4 };
+
 void ot__state_multiply(const ot__state_product *s, const ot__step_part *part, int64_t gate,
                         float *y, int64_t y_row, const float *a, int64_t a_row, bool accumulates)
 {
     const int64_t n = s->p->hidden, columns = s->by->kernel->panel_columns;
-    const float *panel = s->panels + (gate * s->cut->n_blocks + part->block) * columns * n;
+    const float *panels = s->panels + (gate * s->cut->n_blocks + part->block) * columns * n;
 
     y += part->row * y_row;
     a += part->row * a_row;
-    for (int64_t unit = part->unit; unit < part->unit_end; unit += columns, panel += columns * n) {
-        const ot__gemm_panel shape = {.rows = part->row_end - part->row,
-                                      .columns = OT_MIN(columns, n - unit),
-                                      .depth = n,
-                                      .accumulates = accumulates};
+    for (int64_t unit = part->unit, step; unit < part->unit_end; unit += step) {
+        const int64_t left = part->unit_end - unit;
+        ot__gemm_panels shape = {
+            .rows = part->row_end - part->row, .depth = n, .accumulates = accumulates};
 
-        s->by->kernel->multiply(y + unit, y_row, a, a_row, panel, &shape);
+        step = left < columns ? left : OT_MIN(left / columns, PANELS_AT_ONCE) * columns;
+        shape.columns = step;
+        s->by->kernel->multiply(y + unit, y_row, a, a_row, panels, &shape);
+        panels += step * n;
     }
 }
 
