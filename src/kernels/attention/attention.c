@@ -16,7 +16,7 @@
 //   512      58 / 75               70 / 79         64 (32)  39 / 53               49 / 59
 enum { ALIGNMENT_FLOATS = 16, HEADS_PER_THREAD = 2, QUERIES_TO_PACK = 64 };
 
-static bool is_packed(const ot__attention *a)
+static bool packs_keys(const ot__attention *a)
 {
     const bool lies_together = a->k.position == a->head_size && a->v.position == a->value_size;
 
@@ -32,7 +32,7 @@ void ot__attention_plan_make(ot__attention_plan *plan, const ot__attentions *ker
     const int64_t n_blocks = (a->queries + kernel->queries - 1) / kernel->queries;
     int64_t n_floats;
 
-    *plan = (ot__attention_plan){.a = *a, .n_parts = 1, .is_packed = is_packed(a)};
+    *plan = (ot__attention_plan){.a = *a, .n_parts = 1, .is_packed = packs_keys(a)};
     // Parts of a gradient compute the scores twice.
     if (n_threads > 1 && n_heads < (is_gradient ? n_threads : wanted))
         plan->n_parts = OT_MIN((wanted + n_heads - 1) / n_heads, n_blocks);

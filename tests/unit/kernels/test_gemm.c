@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { GUARD = 64, MAX_THREADS = 4 };
+enum { GUARD = 64, MAX_THREADS = 4, LARGEST_TILE = 6 };
 
 typedef struct problem {
     int64_t m, n, k;
@@ -22,6 +22,7 @@ static const problem problems[] = {
     {3, 200, 33, false, true},   {200, 3, 33, false, true},  {29, 65, 1, true, false},
     {10, 70, 64, true, false},   {31, 47, 19, true, true},   {130, 300, 60, false, false},
     {40, 33, 1100, true, false}, {70, 90, 520, false, true}, {20, 530, 40, true, true},
+    {3, 20, 1100, false, true},  {9, 70, 2100, true, true},
 };
 
 typedef struct matrices {
@@ -193,13 +194,39 @@ static void few_rows_or_columns_agree(void **state)
         const int64_t k[] = {4 * lanes, 4 * lanes + 1, 5 * lanes - 1};
 
         for (int64_t few = 1; few <= 2 * lanes; few++)
-            for (int64_t many = 2 * lanes; many < 2 * lanes + 4; many++)
+            for (int64_t many = 2 * lanes; many < 2 * lanes + LARGEST_TILE; many++)
                 for (size_t i = 0; i < OT_COUNT(k); i++) {
                     check_product(kernel, &(problem){few, many, k[i], false, true},
                                   1 + (int)few % MAX_THREADS);
                     check_product(kernel, &(problem){many, few, k[i], false, true},
                                   1 + (int)few % MAX_THREADS);
                 }
+        for (int64_t few = 1; few <= lanes + 1; few++)
+            for (int n_blocks = 1; n_blocks <= 3; n_blocks++) {
+                const int64_t deep = n_blocks * kernel->dots_depth + 3;
+
+                check_product(kernel, &(problem){few, 2 * lanes + 1, deep, false, true}, 1);
+                check_product(kernel, &(problem){2 * lanes + 1, few, deep, false, true}, 2);
+            }
+    }
+}
+
+// Blocks are deeper then; y as it is and transposed.
+static void few_columns_of_many_rows_agree(void **state)
+{
+    const ot__gemm_kernel *kernel;
+
+    (void)state;
+    for (int isa = 0; (kernel = ot__gemm_kernel_at(isa)) != NULL; isa++) {
+        const int64_t n[] = {2 * kernel->lanes + 1, kernel->width / 4, kernel->width / 2 + 1};
+
+        for (size_t i = 0; i < OT_COUNT(n); i++)
+            for (int form = 0; form < 4; form++) {
+                const int64_t many = kernel->width + 3, k = kernel->most_depth + 5;
+
+                check_product(kernel, &(problem){many, n[i], k, form % 2 != 0, form / 2 != 0}, 1);
+                check_product(kernel, &(problem){n[i], many, k, form % 2 != 0, form / 2 != 0}, 2);
+            }
     }
 }
 
@@ -345,6 +372,7 @@ int main(void)
         cmocka_unit_test(products_agree_with_sums_in_f64),
         cmocka_unit_test(sizes_around_tiles_and_blocks_agree),
         cmocka_unit_test(few_rows_or_columns_agree),
+        cmocka_unit_test(few_columns_of_many_rows_agree),
         cmocka_unit_test(ends_of_lines_count_once),
         cmocka_unit_test(products_of_the_library_agree_with_sums_in_f64),
         cmocka_unit_test(products_can_be_added_to_what_is_there),
