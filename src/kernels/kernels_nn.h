@@ -89,9 +89,9 @@ typedef struct ot__gemm_kernel {
     // vectors; 0: never. Also where they fill one vector and k is at least full_dots_depth.
     int64_t dots_eighths, full_dots_depth;
     int64_t dots_depth, dots_row; // of a block then, and floats of a line of it that is copied
-    int64_t columns_depth;        // where columns of a are contiguous, with twice the width
-    int64_t most_depth;           // where y has fewer columns than a block
-    int64_t a_row;                // floats of a row of a tile that is copied by rows
+    int64_t columns_depth, columns_width; // of blocks where columns of a are contiguous
+    int64_t most_depth;                   // where y has fewer columns than a block
+    int64_t a_row;                        // floats of a row of a tile that is copied by rows
     int64_t padding;      // columns that a tile copied by columns has besides those of a block
     int64_t column_tiles; // that are copied together
     int64_t staged_rows;  // at most, where k has several blocks

@@ -159,7 +159,7 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
         return;
     }
     plan->depth = block_depth(&plan->g, kernel);
-    plan->width = plan->g.a_column == 1 ? kernel->width : 2 * kernel->width;
+    plan->width = plan->g.a_column == 1 ? kernel->width : kernel->columns_width;
     width = OT_MIN((plan->g.n + kernel->lanes - 1) / kernel->lanes * kernel->lanes, plan->width);
     size_copies(plan, kernel);
     n_floats = whole_lines(plan->a_floats + OT_MIN(plan->g.k, plan->depth) * width);

@@ -16,28 +16,28 @@
 // MAX_ROWS of MAX_VECTORS: as many sums as registers hold beside the vectors of b and one of a.
 // Tiles of one vector have ROWS_OF_ONE rows, without which there would be fewer sums than
 // multiplications under way; such tiles read a where it lies. Blocks of b are DEPTH rows of WIDTH
-// columns, or COLUMNS_DEPTH of twice as many where columns of `a` are copied; where y has fewer
-// columns they are deeper, up to MOST_DEPTH.
+// columns, or COLUMNS_DEPTH of COLUMNS_WIDTH where columns of `a` are copied; where y has fewer
+// columns those of whose `a` rows are read are deeper, up to MOST_DEPTH.
 #if OT_ISA_LEVEL == 2 // 32 registers
 #define MAX_ROWS 8
 #define ROWS_OF_ONE 8
 #define MAX_VECTORS 3
-enum { DEPTH = 512, COLUMNS_DEPTH = 256, MOST_DEPTH = 512, WIDTH = 256 };
+enum { DEPTH = 512, WIDTH = 256, COLUMNS_DEPTH = 256, COLUMNS_WIDTH = 256, MOST_DEPTH = 512 };
 #elif OT_ISA_LEVEL == 1 // 16 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 12
 #define MAX_VECTORS 2
-enum { DEPTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 1024, WIDTH = 256 };
+enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 192, COLUMNS_WIDTH = 512, MOST_DEPTH = 1024 };
 #elif defined(__aarch64__) // 32 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 6
 #define MAX_VECTORS 4
-enum { DEPTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, WIDTH = 256 };
+enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, COLUMNS_WIDTH = 256, MOST_DEPTH = 256 };
 #else
 #define MAX_ROWS 4
 #define ROWS_OF_ONE 4
 #define MAX_VECTORS 2
-enum { DEPTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, WIDTH = 256 };
+enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, COLUMNS_WIDTH = 256, MOST_DEPTH = 256 };
 #endif
 enum {
     TILE_ROWS = MAX_ROWS,
@@ -224,7 +224,7 @@ static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
 
 // ---- the ends of lines ----
 
-enum { LINE = 512 }; // at most twice WIDTH, and STAGED_ROWS
+enum { LINE = 512 }; // at least WIDTH, COLUMNS_WIDTH and STAGED_ROWS
 
 static size_t operand_size(ot_dtype type)
 {
@@ -364,21 +364,14 @@ static void run_staged_block(const ot__gemm_plan *plan, const ot__gemm_data *dat
     }
 }
 
-static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
-                     const ot__gemm_part *part, float *scratch)
+static void run_blocks(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                       const ot__gemm_part *part, float *scratch)
 {
     const int64_t columns = part->column_end - part->column;
-    const int64_t n_blocks = (columns + WIDTH - 1) / WIDTH,
+    const int64_t n_blocks = (columns + plan->width - 1) / plan->width,
                   n_vectors = (columns + LANES - 1) / LANES;
     ot__gemm_part p = *part;
 
-#if OT_VECTOR_LANES >= 8
-    if (plan->by_dots) {
-        run_dots(plan, data, part, scratch);
-        finish_part(plan, data, part);
-        return;
-    }
-#endif
     for (int64_t j = 0; j < n_blocks; j++) {
         p.column = part->column + n_vectors * j / n_blocks * LANES;
         p.column_end =
@@ -392,6 +385,19 @@ static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
                        data->accumulates, false, scratch);
         finish_part(plan, data, &p);
     }
+}
+
+static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                     const ot__gemm_part *part, float *scratch)
+{
+#if OT_VECTOR_LANES >= 8
+    if (plan->by_dots) {
+        run_dots(plan, data, part, scratch);
+        finish_part(plan, data, part);
+        return;
+    }
+#endif
+    run_blocks(plan, data, part, scratch);
 }
 
 // ---- b packed before ----
@@ -456,6 +462,7 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .depth = DEPTH,
     .most_depth = MOST_DEPTH,
     .columns_depth = COLUMNS_DEPTH,
+    .columns_width = COLUMNS_WIDTH,
     .width = WIDTH,
     .a_row = A_ROW,
     .padding = PADDING,
