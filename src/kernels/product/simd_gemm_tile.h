@@ -66,18 +66,25 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
     }
     float *y = to.y;
 
+    if (to.alpha != 1) {
+        OT_SIMD_UNROLL
+        for (int i = 0; i < rows; i++)
+            OT_SIMD_UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] *= to.alpha;
+    }
     if (to.accumulates) {
         OT_SIMD_UNROLL
         for (int i = 0; i < rows; i++, y += to.y_row)
             OT_SIMD_UNROLL
         for (int v = 0; v < vectors; v++)
-            ot__vector_store(y + v * LANES, to.alpha * sum[i][v] + ot__vector_load(y + v * LANES));
+            ot__vector_store(y + v * LANES, sum[i][v] + ot__vector_load(y + v * LANES));
     } else {
         OT_SIMD_UNROLL
         for (int i = 0; i < rows; i++, y += to.y_row)
             OT_SIMD_UNROLL
         for (int v = 0; v < vectors; v++)
-            ot__vector_store(y + v * LANES, to.alpha * sum[i][v]);
+            ot__vector_store(y + v * LANES, sum[i][v]);
     }
 }
 
