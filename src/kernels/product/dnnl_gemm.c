@@ -70,8 +70,8 @@ enum { MANY_ROWS = 512, FEW_ROWS = 256 };
 //             128 32 128 ^T 240  209
 //
 // With AVX2, Zen 5 makes 120 to 135 by our own code, and 128 to 136 by oneDNN's, but 68 of it for
-// 256 1024 1024 a^T * b. Zen 3 falls likewise there (peak 112; beside other work, which takes more
-// from our own code):
+// 256 1024 1024 a^T * b. Zen 3 falls likewise there (peak 103; beside other work, which takes more
+// from our own code, and before that was improved):
 //
 //                           own  row-major                    own  row-major
 //   a^T * b   256 1024 1024 65   37       512 768 4096        74   86

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Part of simd_gemm.c: products of few rows or columns whose operands both have k contiguous, as
 // the last layer of a classifier. Tiles would leave lanes of their vectors unused; here lanes go
-// along k, a tile of y has as many sums as a vector has lanes, and what is in the lanes of each is
-// added at the end.
+// along k, each element of a tile of y is a vector of sums, and what is in its lanes is added at
+// the end.
 #ifndef OT_KERNELS_SIMD_GEMM_DOTS_H
 #define OT_KERNELS_SIMD_GEMM_DOTS_H
 
