@@ -184,7 +184,7 @@ static void multiply_scores(const product *p, int64_t row, int64_t end, int64_t 
 
 // ---- rows and panels ----
 
-// The row that is so many behind: rows of a head may lie so far apart that the processor does not
+// The row ROWS_AHEAD further on: rows of a head may lie so far apart that the processor does not
 // see which comes next. `writes` is a constant where this is called.
 OT_SIMD_INLINE void fetch_row(const float *row, const ot__heads *lies, int64_t size, bool writes)
 {

@@ -39,8 +39,8 @@ static bool should_swap(const ot__gemm *g)
 //   64 16 512 87    83                           16 1024 256   82    69
 enum { LEAST_DEPTH_OF_DOTS = 4, MOST_VECTORS_OF_DOTS = 2 };
 
-// So many of the few lines stay in the cache whatever their distance.
-enum { FEW_DOTS = 2 };
+// So many of the few lines stay in the cache whatever their distance, beside those of a tile.
+enum { LINES_THAT_STAY = 2 };
 
 // Both operands have k contiguous, y few rows or columns, and nothing is of 16 bits.
 static bool is_for_dots(const ot__gemm *g, const ot__gemm_kernel *kernel)
@@ -122,7 +122,7 @@ static void plan_dots(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
     const ot__gemm *g = &plan->g;
     const int64_t few = OT_MIN(g->m, g->n);
 
-    plan->depth = few <= FEW_DOTS ? g->k : OT_MIN(g->k, kernel->dots_depth);
+    plan->depth = few <= LINES_THAT_STAY ? g->k : OT_MIN(g->k, kernel->dots_depth);
     if (plan->depth < g->k)
         plan->scratch_bytes = (size_t)(few * kernel->dots_row) * sizeof(float);
 }

@@ -79,21 +79,10 @@ static int64_t panel_vector(const block *x, int64_t panel)
 
 // ---- blocks ----
 
-// From a whole tile in `buffer` what belongs to y.
-static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t rows,
-                  int64_t columns, bool accumulates)
+// From a whole tile in `buffer` what belongs to a y that is transposed: its columns are contiguous.
+static void spill_columns(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t rows,
+                          int64_t columns, bool accumulates)
 {
-    if (plan->y_column == 1) {
-        for (int64_t i = 0; i < rows; i++)
-            for (int64_t j = 0; j < columns; j++) {
-                float *to = y + i * plan->g.y_row + j;
-
-                *to =
-                    accumulates ? *to + buffer[i * TILE_COLUMNS + j] : buffer[i * TILE_COLUMNS + j];
-            }
-        return;
-    }
-    // y is transposed: its columns are contiguous.
     const int64_t squares = accumulates ? 0 : columns / 4 * 4, in_squares = rows / 4 * 4;
 
     for (int64_t j = 0; j < squares; j += 4)
@@ -107,6 +96,22 @@ static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int6
             to[i] =
                 accumulates ? to[i] + buffer[i * TILE_COLUMNS + j] : buffer[i * TILE_COLUMNS + j];
     }
+}
+
+// From a whole tile in `buffer` what belongs to y.
+static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t rows,
+                  int64_t columns, bool accumulates)
+{
+    if (plan->y_column != 1) {
+        spill_columns(plan, y, buffer, rows, columns, accumulates);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) {
+            float *to = y + i * plan->g.y_row + j;
+
+            *to = accumulates ? *to + buffer[i * TILE_COLUMNS + j] : buffer[i * TILE_COLUMNS + j];
+        }
 }
 
 // Panels from `p` on that are as wide as it and whole, or not; one where y is transposed.

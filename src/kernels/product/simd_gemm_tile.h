@@ -28,6 +28,7 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
 {
     const int64_t a_row = o->a_row, a_k = o->a_k, b_k = o->b_k;
     const target to = *t; // what is stored through it could change t
+    const int64_t ahead = o->depth >= DEPTH_TO_FETCH ? 0 : (int64_t)TILES_AHEAD * vectors * LANES;
     const float *a = o->a, *b = o->b;
     float *copy = o->copy;
     ot__vector sum[MOST_ROWS][TILE_VECTORS];
@@ -37,8 +38,6 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
         OT_SIMD_UNROLL
     for (int v = 0; v < vectors; v++)
         sum[i][v] = (ot__vector){0};
-    const int64_t ahead = o->depth >= DEPTH_TO_FETCH ? 0 : (int64_t)TILES_AHEAD * vectors * LANES;
-
     OT_SIMD_UNROLL
     for (int i = 0; i < rows; i++)
         OT_SIMD_UNROLL

@@ -178,15 +178,15 @@ void ot__state_multiply(const ot__state_product *s, const ot__step_part *part, i
 
     y += part->row * y_row;
     a += part->row * a_row;
-    for (int64_t unit = part->unit, step; unit < part->unit_end; unit += step) {
+    for (int64_t unit = part->unit, width; unit < part->unit_end; unit += width) {
         const int64_t left = part->unit_end - unit;
         ot__gemm_panels shape = {
             .rows = part->row_end - part->row, .depth = n, .accumulates = accumulates};
 
-        step = left < columns ? left : OT_MIN(left / columns, PANELS_AT_ONCE) * columns;
-        shape.columns = step;
+        width = left < columns ? left : OT_MIN(left / columns, PANELS_AT_ONCE) * columns;
+        shape.columns = width;
         s->by->kernel->multiply(y + unit, y_row, a, a_row, panels, &shape);
-        panels += step * n;
+        panels += width * n;
     }
 }
 
