@@ -48,6 +48,12 @@ OT_SIMD_INLINE float ot__vexp_within(float x)
     return p * ot__bits_float((ot__float_bits(t) + 127U) << 23);
 }
 
+// e^-x for x >= 0; no less than e^-87.
+OT_SIMD_INLINE float ot__vdecay(float x)
+{
+    return ot__vexp_within(x > 87.0F ? -87.0F : -x);
+}
+
 // 2^shift * e^x.
 OT_SIMD_INLINE float ot__vexp_shifted(float x, uint32_t shift)
 {
@@ -156,8 +162,8 @@ OT_SIMD_INLINE float ot__verf(float x)
 
 OT_SIMD_INLINE float ot__vtanh(float x)
 {
-    const float a = fabsf(x), s = x * x;
-    const float far = copysignf(1.0F - 2.0F / (ot__vexp(a + a) + 1.0F), x);
+    const float a = fabsf(x), t = a > 10.0F ? 10.0F : a, s = x * x; // it is 1 from 10 on
+    const float far = copysignf(1.0F - 2.0F / (ot__vexp_within(t + t) + 1.0F), x);
     float near = 1.57394409e-2F;
 
     near = near * s - 5.23025580e-2F;

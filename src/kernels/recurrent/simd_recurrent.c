@@ -18,7 +18,7 @@ static bool has_usual_gates(const ot__recurrent *p, const ot__activation *f)
 
 OT_SIMD_INLINE float sigmoid_of(float x)
 {
-    const float e = ot__vexp(-fabsf(x)); // never overflows
+    const float e = ot__vdecay(fabsf(x)); // never overflows
 
     return (x >= 0 ? 1.0F : e) / (1.0F + e);
 }
@@ -40,15 +40,24 @@ static void cell_lstm(const ot__cell_row_f32 *r)
     bo = r->bias + ot__gate_of(r->p, 1);
     bf = r->bias + ot__gate_of(r->p, 2);
     bg = r->bias + ot__gate_of(r->p, 3);
+    // One function a loop: several rounds of a short one are under way at once.
+    OT_SIMD_LOOP
+    for (int64_t k = 0; k < r->n; k++)
+        i[k] = sigmoid_of(i[k] + bi[k]);
+    OT_SIMD_LOOP
+    for (int64_t k = 0; k < r->n; k++)
+        f[k] = sigmoid_of(f[k] + bf[k]);
+    OT_SIMD_LOOP
+    for (int64_t k = 0; k < r->n; k++)
+        o[k] = sigmoid_of(o[k] + bo[k]);
     OT_SIMD_LOOP
     for (int64_t k = 0; k < r->n; k++) {
-        i[k] = sigmoid_of(i[k] + bi[k]);
-        f[k] = sigmoid_of(f[k] + bf[k]);
         g[k] = ot__vtanh(g[k] + bg[k]);
         r->c[k] = f[k] * r->c[k] + i[k] * g[k];
-        o[k] = sigmoid_of(o[k] + bo[k]);
-        r->h[k] = o[k] * ot__vtanh(r->c[k]);
     }
+    OT_SIMD_LOOP
+    for (int64_t k = 0; k < r->n; k++)
+        r->h[k] = o[k] * ot__vtanh(r->c[k]);
 }
 
 static void cell_reset(const ot__cell_row_f32 *r)
