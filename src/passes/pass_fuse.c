@@ -7,6 +7,7 @@ static const ot__fusion fusions[] = {
     {"fuse_pool", ot__fuse_pool},
     {"fuse_conv", ot__fuse_conv},
     {"fuse_transpose", ot__fuse_transpose}, // before the product has another form
+    {"fuse_slope", ot__fuse_slope},         // before the product takes the gradient along
     {"fuse_gemm", ot__fuse_gemm},
     {"fuse_gates", ot__fuse_gates},
     {"fuse_clip", ot__fuse_clip},

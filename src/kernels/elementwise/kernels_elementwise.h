@@ -2,7 +2,8 @@
 // Part of the interface of `kernels`: elementwise loops. Only kernels.h includes this.
 //
 // A tile computes y[k] = f(x[0][k], x[1][k], ...) for k in 0..n-1, all contiguous; y may be any x.
-// There are OT__TILE_INPUTS entries in x, NULL where there is no operand.
+// There are OT__TILE_INPUTS entries in x, NULL where there is no operand. A slope tile also gives
+// the slope of y, as ot__slope_tile_f32 has it; either result may be x.
 #ifndef OT_KERNELS_KERNELS_ELEMENTWISE_H
 #define OT_KERNELS_KERNELS_ELEMENTWISE_H
 
@@ -19,9 +20,15 @@ enum { OT__TILE_INPUTS = 8 };
 #define OT_TILE_FUNCTION_F64(name)                                                                 \
     void name(double *y, const double *const *x, int64_t n, const float *attrs);
 
+typedef void ot__slope_tile_f32(float *y, float *slope, const float *x, int64_t n,
+                                const float *attrs);
+typedef void ot__slope_tile_f64(double *y, double *slope, const double *x, int64_t n,
+                                const float *attrs);
+
 // f32: one table per instruction set (simd_elementwise.c).
 typedef struct ot__tiles {
 #define OT_TILE(name) void (*name)(float *y, const float *const *x, int64_t n, const float *attrs);
+#define OT_SLOPE_TILE(name) ot__slope_tile_f32 *name##_slope;
 #include "kernels/elementwise/tiles.def"
     void (*clip_mask)(void *context, int64_t first, int64_t last);
     void (*where)(void *y, const uint8_t *condition, const void *a, const void *b, int64_t n);
@@ -59,10 +66,12 @@ void ot__float_rows_run(const ot__float_rows *r, void *buffer, int n_threads);
 
 // ot__simd_<name>_f32: that of the best table (tiles.c).
 #define OT_TILE(name) OT_TILE_FUNCTION_F32(ot__simd_##name##_f32)
+#define OT_SLOPE_TILE(name) ot__slope_tile_f32 ot__simd_##name##_slope_f32;
 #include "kernels/elementwise/tiles.def"
 
 // f64: ot__ref_<name>_f64 by the C library (ref_elementwise.c).
 #define OT_TILE(name) OT_TILE_FUNCTION_F64(ot__ref_##name##_f64)
+#define OT_SLOPE_TILE(name) ot__slope_tile_f64 ot__ref_##name##_slope_f64;
 #include "kernels/elementwise/tiles.def"
 
 // ---- integers, which wrap around: ot__ref_<name>_i32 and _i64 (ref_elementwise.c) ----

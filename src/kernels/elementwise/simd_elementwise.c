@@ -53,6 +53,7 @@
 
 const ot__tiles OT_ISA_NAME(ot__tiles) = {
 #define OT_TILE(name) .name = name##_f32,
+#define OT_SLOPE_TILE(name) .name##_slope = name##_slope_f32,
 #include "tiles.def"
     .clip_mask = clip_mask_f32,
     .where = where_f32,

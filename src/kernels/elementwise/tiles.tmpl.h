@@ -138,6 +138,39 @@ enum { BLOCK = 256 };
     TILE_BIASED(symbol, 1, const T x = x0[k];, const T x = x0[k] + bias_x[k];, given, y)           \
     TILE_BIASED(symbol##_grad, 2, const T dy = x0[k]; const T x = x1[k];, const T dy = x0[k];      \
                 const T x = x1[k] + bias_x[k];, given, dx)
+// A loop for each part, block by block: several rounds of a short loop are under way at once. Both
+// results may be x.
+#define PART_LOOP(name, formula)                                                                   \
+    SIMD_LOOP                                                                                      \
+    for (int64_t k = 0; k < m; k++) {                                                              \
+        const T x = at[k];                                                                         \
+                                                                                                   \
+        name##_at[k] = formula;                                                                    \
+    }
+#define PART_ROOM(name, formula) T name##_at[BLOCK];
+#define PART_LOAD(name, formula) const T name = name##_at[k];
+#define OT_SLOPE(symbol, attributes, parts, formula, dx)                                           \
+    LINKAGE void FN(symbol##_slope)(T * tile_y, T * slope, const T *x0, int64_t n,                 \
+                                    const float *attrs)                                            \
+    {                                                                                              \
+        UNPACKED attributes(void) attrs;                                                           \
+        for (int64_t start = 0; start < n; start += BLOCK) {                                       \
+            const int64_t m = n - start < BLOCK ? n - start : BLOCK;                               \
+            const T *at = x0 + start;                                                              \
+            parts(PART_ROOM);                                                                      \
+                                                                                                   \
+            parts(PART_LOOP);                                                                      \
+            SIMD_LOOP                                                                              \
+            for (int64_t k = 0; k < m; k++) {                                                      \
+                const T x = at[k], dy = 1;                                                         \
+                parts(PART_LOAD);                                                                  \
+                const T y = formula;                                                               \
+                                                                                                   \
+                slope[start + k] = dx;                                                             \
+                tile_y[start + k] = y;                                                             \
+            }                                                                                      \
+        }                                                                                          \
+    }
 #include "unary.def"
 
 // y may be any operand: of more than two, only what the last one gives is stored there.

@@ -77,6 +77,92 @@ static int64_t panel_vector(const block *x, int64_t panel)
 #include "kernels/product/simd_gemm_dots.h"
 #include "kernels/product/simd_gemm_tile.h"
 
+// ---- the ends of lines ----
+
+enum { LINE = 512 }; // at least WIDTH, COLUMNS_WIDTH and STAGED_ROWS
+
+static size_t operand_size(ot_dtype type)
+{
+    return ot__dtype_is_narrow(type) ? sizeof(uint16_t) : sizeof(float);
+}
+
+// Elements at .. at + n - 1 of x, in `buffer` unless they are f32.
+static const float *widened_line(const void *x, int64_t at, int64_t n, ot_dtype type, float *buffer)
+{
+    if (!ot__dtype_is_narrow(type))
+        return (const float *)x + at;
+    OT_ISA_NAME(ot__floats).widen[type](buffer, (const uint16_t *)x + at, n);
+    return buffer;
+}
+
+// What is added to a line whose sums are complete, and the function applied to it. `at`: where the
+// line is in y.
+static void finish_line(const ot__gemm_plan *plan, const ot__gemm_data *data, float *line,
+                        int64_t at, const void *c, int64_t c_step, int64_t n)
+{
+    float buffer[LINE];
+    const float *x[OT__TILE_INPUTS] = {line, NULL};
+    const float beta = (float)plan->g.beta;
+
+    if (c != NULL && c_step == 1) {
+        const float *addend = widened_line(c, 0, n, plan->g.c_type, buffer);
+
+        OT_SIMD_LOOP
+        for (int64_t j = 0; j < n; j++)
+            line[j] += beta * addend[j];
+    } else if (c != NULL) {
+        for (int64_t j = 0; j < n; j++)
+            line[j] += beta * *widened_line(c, j * c_step, 1, plan->g.c_type, buffer);
+    }
+    if (data->epilogue.function == NULL)
+        return;
+    if (data->epilogue.other != NULL)
+        x[1] = widened_line(data->epilogue.other, at, n, plan->g.y_type, buffer);
+    data->epilogue.function(line, x, n, data->epilogue.attrs);
+}
+
+// A line of a part that is contiguous in y: number i, of its rows or, when transposed, columns.
+typedef struct line {
+    int64_t at, n; // in y
+    const void *c; // its first addend
+    int64_t c_step;
+} line;
+
+static line output_line(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                        const ot__gemm_part *p, int64_t i)
+{
+    const ot__gemm *g = &plan->g;
+    const bool across = plan->y_column == 1;
+    const int64_t row = across ? p->row + i : p->row, column = across ? p->column : p->column + i;
+    const int64_t c_at = row * g->c_row + column * g->c_column;
+
+    return (line){
+        .at = row * g->y_row + column * plan->y_column,
+        .n = across ? p->column_end - p->column : p->row_end - p->row,
+        .c =
+            data->c == NULL ? NULL : (const char *)data->c + (size_t)c_at * operand_size(g->c_type),
+        .c_step = across ? g->c_column : g->c_row,
+    };
+}
+
+static int64_t count_lines(const ot__gemm_plan *plan, const ot__gemm_part *p)
+{
+    return plan->y_column == 1 ? p->row_end - p->row : p->column_end - p->column;
+}
+
+// Lines first .. last - 1.
+static void finish_lines(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                         const ot__gemm_part *p, int64_t first, int64_t last)
+{
+    if (data->c == NULL && data->epilogue.function == NULL)
+        return;
+    for (int64_t i = first; i < last; i++) {
+        const line l = output_line(plan, data, p, i);
+
+        finish_line(plan, data, (float *)data->y + l.at, l.at, l.c, l.c_step, l.n);
+    }
+}
+
 // ---- blocks ----
 
 // From a whole tile in `buffer` what belongs to a y that is transposed: its columns are contiguous.
@@ -166,11 +252,15 @@ static block gemm_block_of(const ot__gemm_part *part, int64_t k, int64_t depth, 
                    .copy = copy};
 }
 
-// The rows of a part against a block of b.
-static void gemm_multiply_rows(const ot__gemm_plan *plan, const void *a, const ot__gemm_part *part,
-                               float *y, block *x, bool accumulates, float *a_copy)
+// The rows of a part against a block of b. After the last one their lines, which are in the cache,
+// are finished, unless they wait for it.
+static void gemm_multiply_rows(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                               const ot__gemm_part *part, float *y, block *x, bool accumulates,
+                               float *a_copy)
 {
     const ot__gemm *g = &plan->g;
+    const void *a = plan->is_swapped ? data->b : data->a;
+    const bool ends = x->k + x->depth == g->k && plan->staged_rows == 0 && plan->y_column == 1;
     const bool by_rows = g->a_column == 1;
     const int64_t group = by_rows ? 1 : A_GROUP;
     const bool reads_a = !ot__dtype_is_narrow(g->a_type) && (by_rows || x->n_panels <= FEW_PANELS);
@@ -194,6 +284,8 @@ static void gemm_multiply_rows(const ot__gemm_plan *plan, const void *a, const o
             o.a_k = by_rows ? 1 : TILE_ROWS;
         }
         multiply_tile_row(plan, y + row * g->y_row, o, row_end - row, x, accumulates);
+        if (ends)
+            finish_lines(plan, data, part, row, row_end);
         if (x->copies) {
             x->origin = NULL;
             x->copies = false;
@@ -208,7 +300,7 @@ static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
                            float *scratch)
 {
     const ot__gemm *g = &plan->g;
-    const void *a = plan->is_swapped ? data->b : data->a, *b = plan->is_swapped ? data->a : data->b;
+    const void *b = plan->is_swapped ? data->a : data->b;
     const int64_t n_depths = (g->k + plan->depth - 1) / plan->depth;
     const bool reads_b =
         !ot__dtype_is_narrow(g->b_type) && g->b_column == 1 && plan->staged_rows == 0;
@@ -223,92 +315,7 @@ static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
         }
         if (n_depths > 1 || !has_panels)
             copy_b(b, g, part->column, &x);
-        gemm_multiply_rows(plan, a, part, y, &x, d > 0 || accumulates, scratch);
-    }
-}
-
-// ---- the ends of lines ----
-
-enum { LINE = 512 }; // at least WIDTH, COLUMNS_WIDTH and STAGED_ROWS
-
-static size_t operand_size(ot_dtype type)
-{
-    return ot__dtype_is_narrow(type) ? sizeof(uint16_t) : sizeof(float);
-}
-
-// Elements at .. at + n - 1 of x, in `buffer` unless they are f32.
-static const float *widened_line(const void *x, int64_t at, int64_t n, ot_dtype type, float *buffer)
-{
-    if (!ot__dtype_is_narrow(type))
-        return (const float *)x + at;
-    OT_ISA_NAME(ot__floats).widen[type](buffer, (const uint16_t *)x + at, n);
-    return buffer;
-}
-
-// What is added to a line whose sums are complete, and the function applied to it. `at`: where the
-// line is in y.
-static void finish_line(const ot__gemm_plan *plan, const ot__gemm_data *data, float *line,
-                        int64_t at, const void *c, int64_t c_step, int64_t n)
-{
-    float buffer[LINE];
-    const float *x[OT__TILE_INPUTS] = {line, NULL};
-    const float beta = (float)plan->g.beta;
-
-    if (c != NULL && c_step == 1) {
-        const float *addend = widened_line(c, 0, n, plan->g.c_type, buffer);
-
-        OT_SIMD_LOOP
-        for (int64_t j = 0; j < n; j++)
-            line[j] += beta * addend[j];
-    } else if (c != NULL) {
-        for (int64_t j = 0; j < n; j++)
-            line[j] += beta * *widened_line(c, j * c_step, 1, plan->g.c_type, buffer);
-    }
-    if (data->epilogue.function == NULL)
-        return;
-    if (data->epilogue.other != NULL)
-        x[1] = widened_line(data->epilogue.other, at, n, plan->g.y_type, buffer);
-    data->epilogue.function(line, x, n, data->epilogue.attrs);
-}
-
-// A line of a part that is contiguous in y: number i, of its rows or, when transposed, columns.
-typedef struct line {
-    int64_t at, n; // in y
-    const void *c; // its first addend
-    int64_t c_step;
-} line;
-
-static line output_line(const ot__gemm_plan *plan, const ot__gemm_data *data,
-                        const ot__gemm_part *p, int64_t i)
-{
-    const ot__gemm *g = &plan->g;
-    const bool across = plan->y_column == 1;
-    const int64_t row = across ? p->row + i : p->row, column = across ? p->column : p->column + i;
-    const int64_t c_at = row * g->c_row + column * g->c_column;
-
-    return (line){
-        .at = row * g->y_row + column * plan->y_column,
-        .n = across ? p->column_end - p->column : p->row_end - p->row,
-        .c =
-            data->c == NULL ? NULL : (const char *)data->c + (size_t)c_at * operand_size(g->c_type),
-        .c_step = across ? g->c_column : g->c_row,
-    };
-}
-
-static int64_t count_lines(const ot__gemm_plan *plan, const ot__gemm_part *p)
-{
-    return plan->y_column == 1 ? p->row_end - p->row : p->column_end - p->column;
-}
-
-static void finish_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
-                        const ot__gemm_part *p)
-{
-    if (data->c == NULL && data->epilogue.function == NULL)
-        return;
-    for (int64_t i = 0; i < count_lines(plan, p); i++) {
-        const line l = output_line(plan, data, p, i);
-
-        finish_line(plan, data, (float *)data->y + l.at, l.at, l.c, l.c_step, l.n);
+        gemm_multiply_rows(plan, data, part, y, &x, d > 0 || accumulates, scratch);
     }
 }
 
@@ -388,7 +395,8 @@ static void run_blocks(const ot__gemm_plan *plan, const ot__gemm_data *data,
         multiply_block(plan, data, &p,
                        (float *)data->y + p.row * plan->g.y_row + p.column * plan->y_column,
                        data->accumulates, false, scratch);
-        finish_part(plan, data, &p);
+        if (plan->y_column != 1)
+            finish_lines(plan, data, &p, 0, count_lines(plan, &p));
     }
 }
 
@@ -398,7 +406,7 @@ static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
 #if OT_VECTOR_LANES >= 8
     if (plan->by_dots) {
         run_dots(plan, data, part, scratch);
-        finish_part(plan, data, part);
+        finish_lines(plan, data, part, 0, count_lines(plan, part));
         return;
     }
 #endif
