@@ -137,13 +137,13 @@ static int64_t n_tiles_of(int64_t rows)
 OT_SIMD_INLINE void multiply_range(const product *p, int64_t row, int64_t end, int64_t column,
                                    int vectors, tile_kind kind, int64_t a_row, int64_t a_k)
 {
-    const int64_t rows = end - row, n = n_tiles_of(rows);
+    for (int64_t left = n_tiles_of(end - row), n; left > 0; left -= n) {
+        const int64_t more = (end - row) % left, rows = (end - row) / left + (more > 0);
 
-    if (n == 0)
-        return;
-    attention_tiles_of(p, row, rows % n, column, rows / n + 1, vectors, kind, a_row, a_k);
-    attention_tiles_of(p, row + rows % n * (rows / n + 1), n - rows % n, column, rows / n, vectors,
-                       kind, a_row, a_k);
+        n = more > 0 ? more : left;
+        attention_tiles_of(p, row, n, column, rows, vectors, kind, a_row, a_k);
+        row += n * rows;
+    }
 }
 
 // The three products. Scores: y = a * b with rows of a one after the other, one panel of columns.
