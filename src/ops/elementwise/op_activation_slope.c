@@ -51,27 +51,25 @@ static ot_status activation_slope_prepare(ot_prep *p)
     return OT_OK;
 }
 
-static void slopes_f32(void *context, int64_t first, int64_t last)
+// Elements first .. last - 1 of the node at `r`.
+static void slopes_f32(const ot_run *r, int64_t first, int64_t last)
 {
-    const ot_run *r = context;
     const slope_state *s = r->state;
 
     s->row->f32((float *)r->out[0]->data + first, (float *)r->out[1]->data + first,
                 (const float *)r->in[0]->data + first, last - first, &s->alpha);
 }
 
-static void slopes_f64(void *context, int64_t first, int64_t last)
+static void slopes_f64(const ot_run *r, int64_t first, int64_t last)
 {
-    const ot_run *r = context;
     const slope_state *s = r->state;
 
     s->row->f64((double *)r->out[0]->data + first, (double *)r->out[1]->data + first,
                 (const double *)r->in[0]->data + first, last - first, &s->alpha);
 }
 
-static void slopes_f32_ref(void *context, int64_t first, int64_t last)
+static void slopes_f32_ref(const ot_run *r, int64_t first, int64_t last)
 {
-    const ot_run *r = context;
     const slope_state *s = r->state;
     const float *x = r->in[0]->data;
     float *y = r->out[0]->data, *slope = r->out[1]->data;
@@ -86,12 +84,29 @@ static void slopes_f32_ref(void *context, int64_t first, int64_t last)
     }
 }
 
-static ot_status run_slopes(const ot_run *r,
-                            void (*range)(void *context, int64_t first, int64_t last))
-{
-    ot_run run = *r;
+typedef struct slope_job {
+    const ot_run *r;
+    void (*range)(const ot_run *r, int64_t first, int64_t last);
+} slope_job;
 
-    ot__parallel_for(r->out[0]->count, OT_PAR_MIN, range, &run);
+// Pieces begin at the same elements for any number of threads: the end of a loop may round in
+// another way than the rest of it.
+enum { SLOPE_PIECE = 1024 };
+
+static void run_slope_pieces(void *context, int64_t first, int64_t last)
+{
+    const slope_job *j = context;
+
+    j->range(j->r, first * SLOPE_PIECE, OT_MIN(last * SLOPE_PIECE, j->r->out[0]->count));
+}
+
+static ot_status run_slopes(const ot_run *r,
+                            void (*range)(const ot_run *r, int64_t first, int64_t last))
+{
+    slope_job j = {r, range};
+
+    ot__parallel_for((r->out[0]->count + SLOPE_PIECE - 1) / SLOPE_PIECE, OT_PAR_MIN / SLOPE_PIECE,
+                     run_slope_pieces, &j);
     return OT_OK;
 }
 
