@@ -40,7 +40,8 @@ enum {
 typedef enum ot__dnnl_gemm_after {
     OT__DNNL_GEMM_ENDS,
     OT__DNNL_GEMM_RELU,
-    OT__DNNL_GEMM_ADD, // y + other
+    OT__DNNL_GEMM_ADD,      // y + other
+    OT__DNNL_GEMM_MULTIPLY, // y * other
 } ot__dnnl_gemm_after;
 
 typedef struct ot__dnnl_gemm {

@@ -183,17 +183,25 @@ static dnnl_status_t gemm_md(dnnl_memory_desc_t *md, const ot__dnnl_gemm *p, ot_
     return ot__md_strided(md, ot__dnnl_type(type), MAX_AXES - first, d, s);
 }
 
+static bool has_other(const ot__dnnl_gemm *p)
+{
+    return p->after == OT__DNNL_GEMM_ADD || p->after == OT__DNNL_GEMM_MULTIPLY;
+}
+
 static dnnl_status_t gemm_attr(const ot__dnnl_gemm *p, gemm_parts *parts)
 {
     dnnl_post_ops_t ops = NULL;
     dnnl_status_t st;
 
     OT__DNNL_TRY(ot__dnnl_attr(p->after == OT__DNNL_GEMM_RELU, &parts->attr));
-    if (!p->accumulates && p->after != OT__DNNL_GEMM_ADD)
+    if (!p->accumulates && !has_other(p))
         return dnnl_success;
     OT__DNNL_TRY(dnnl_post_ops_create(&ops));
-    st = p->accumulates ? ot__dnnl_append_sum(ops)
-                        : dnnl_post_ops_append_binary(ops, dnnl_binary_add, ot__md_of(&parts->y));
+    st = p->accumulates
+             ? ot__dnnl_append_sum(ops)
+             : dnnl_post_ops_append_binary(
+                   ops, p->after == OT__DNNL_GEMM_ADD ? dnnl_binary_add : dnnl_binary_mul,
+                   ot__md_of(&parts->y));
     if (st == dnnl_success)
         st = dnnl_primitive_attr_set_post_ops(parts->attr, ops);
     dnnl_post_ops_destroy(ops);
@@ -254,7 +262,7 @@ static dnnl_status_t add_gemm(ot__dnnl_primitives *out, const ot__dnnl_gemm *p,
     if (p->has_bias)
         OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_BIAS, ot__md_of(&parts->bias),
                                   OT__DNNL_SLOT(OT__DNNL_GEMM_BIAS)));
-    if (p->after == OT__DNNL_GEMM_ADD)
+    if (has_other(p))
         OT__DNNL_TRY(ot__dnnl_arg(out, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
                                   ot__md_of(&parts->y), OT__DNNL_SLOT(OT__DNNL_GEMM_OTHER)));
     return ot__dnnl_arg(out, DNNL_ARG_DST, ot__md_of(&parts->y), OT__DNNL_SLOT(OT__DNNL_GEMM_Y));

@@ -212,6 +212,8 @@ static ot__dnnl_gemm_after after_product(const char *activation, ot_dtype type)
 {
     if (strcmp(activation, "Relu") == 0)
         return OT__DNNL_GEMM_RELU;
+    if (strcmp(activation, "Mul") == 0)
+        return OT__DNNL_GEMM_MULTIPLY;
     return strcmp(activation, "Add") == 0 || (type == OT_BF16 && strcmp(activation, "Sum") == 0)
                ? OT__DNNL_GEMM_ADD
                : OT__DNNL_GEMM_ENDS;

@@ -283,6 +283,42 @@ static void check_library(const problem *p, bool packs, bool accumulates)
     matrices_free(&x);
 }
 
+// Of (a * b + bias) * other.
+static void check_library_times_other(const problem *p)
+{
+    ot__gemm g = gemm_of(p);
+    matrices x = matrices_make(p);
+    const ot__dnnl_gemm d = {
+        .g = &g, .n_batches = 1, .has_bias = true, .after = OT__DNNL_GEMM_MULTIPLY};
+    float *other = ot__alloc_aligned((size_t)(p->m * g.y_row) * sizeof *other);
+    void *const slots[OT__DNNL_GEMM_SLOTS] = {[OT__DNNL_GEMM_A] = x.a,
+                                              [OT__DNNL_GEMM_B] = x.b,
+                                              [OT__DNNL_GEMM_BIAS] = x.c,
+                                              [OT__DNNL_GEMM_OTHER] = other,
+                                              [OT__DNNL_GEMM_Y] = x.y};
+    ot__dnnl_primitives *program;
+    void *scratch;
+
+    for (int64_t k = 0; k < p->m * g.y_row; k++)
+        other[k] = (float)(k % 5 - 2) * 0.25F;
+    g.alpha = g.beta = 1;
+    assert_int_equal(ot__dnnl_gemm_create(&d, &program), OT_OK);
+    scratch = ot__alloc_aligned(ot__dnnl_scratch_bytes(program));
+    assert_int_equal(ot__dnnl_run(program, slots, scratch), OT_OK);
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            const double factor = (double)other[i * g.y_row + j];
+
+            assert_true(fabs(exact(&g, &x, i, j) * factor - (double)x.y[i * g.y_row + j]) <
+                        1e-6 * (double)(g.k + 4));
+        }
+    check_guard(&x);
+    ot__free_aligned(scratch);
+    ot__free_aligned(other);
+    ot__dnnl_destroy(program);
+    matrices_free(&x);
+}
+
 static void products_of_the_library_agree_with_sums_in_f64(void **state)
 {
     (void)state;
@@ -292,6 +328,8 @@ static void products_of_the_library_agree_with_sums_in_f64(void **state)
         for (int packs = 0; packs < 2; packs++)
             for (int accumulates = 0; accumulates < 2; accumulates++)
                 check_library(&problems[i], packs != 0, accumulates != 0);
+    for (size_t i = 0; i < OT_COUNT(problems); i++)
+        check_library_times_other(&problems[i]);
 }
 
 static void products_can_be_added_to_what_is_there(void **state)
