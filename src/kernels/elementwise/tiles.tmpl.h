@@ -149,7 +149,7 @@ enum { BLOCK = 256 };
     }
 #define PART_ROOM(name, formula) T name##_at[BLOCK];
 #define PART_LOAD(name, formula) const T name = name##_at[k];
-#define OT_SLOPE(symbol, attributes, parts, formula, dx)                                           \
+#define OT_SLOPE(symbol, attributes, parts, given, formula, dx)                                    \
     LINKAGE void FN(symbol##_slope)(T * tile_y, T * slope, const T *x0, int64_t n,                 \
                                     const float *attrs)                                            \
     {                                                                                              \
@@ -164,7 +164,7 @@ enum { BLOCK = 256 };
             for (int64_t k = 0; k < m; k++) {                                                      \
                 const T x = at[k], dy = 1;                                                         \
                 parts(PART_LOAD);                                                                  \
-                const T y = formula;                                                               \
+                given const T y = formula;                                                         \
                                                                                                    \
                 slope[start + k] = dx;                                                             \
                 tile_y[start + k] = y;                                                             \

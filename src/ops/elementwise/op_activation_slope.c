@@ -91,7 +91,7 @@ typedef struct slope_job {
 
 // Pieces begin at the same elements for any number of threads: the end of a loop may round in
 // another way than the rest of it.
-enum { SLOPE_PIECE = 1024 };
+enum { SLOPE_PIECE = OT__PIECE_BYTES / sizeof(float) };
 
 static void run_slope_pieces(void *context, int64_t first, int64_t last)
 {

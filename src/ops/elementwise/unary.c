@@ -180,7 +180,7 @@ static const ot_port biased_gradient_in[] = {{"dY", "T", 0}, {"X", "T", 0}, {"B"
                                            .dx = {TEXT(given), TEXT(formula)}};                    \
     GRADIENT_RECORD("com.microsoft", name "Grad_dX", symbol, biased_gradient_in,                   \
                     ot__infer_bias_gradient, biased_gradient_expand)
-#define OT_SLOPE(symbol, attributes, parts, y, formula)
+#define OT_SLOPE(symbol, attributes, parts, given, y, formula)
 #include "kernels/elementwise/unary.def"
 
 // Y has the sign of X where alpha is positive; else X tells.

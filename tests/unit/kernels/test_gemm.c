@@ -254,6 +254,23 @@ static void ends_of_lines_count_once(void **state)
     }
 }
 
+static void run_library(const ot__dnnl_gemm *d, const matrices *x, float *other)
+{
+    void *const slots[OT__DNNL_GEMM_SLOTS] = {[OT__DNNL_GEMM_A] = x->a,
+                                              [OT__DNNL_GEMM_B] = x->b,
+                                              [OT__DNNL_GEMM_BIAS] = x->c,
+                                              [OT__DNNL_GEMM_OTHER] = other,
+                                              [OT__DNNL_GEMM_Y] = x->y};
+    ot__dnnl_primitives *program;
+    void *scratch;
+
+    assert_int_equal(ot__dnnl_gemm_create(d, &program), OT_OK);
+    scratch = ot__alloc_aligned(ot__dnnl_scratch_bytes(program));
+    assert_int_equal(ot__dnnl_run(program, slots, scratch), OT_OK);
+    ot__free_aligned(scratch);
+    ot__dnnl_destroy(program);
+}
+
 // Of a * b + bias, or of what is there + a * b.
 static void check_library(const problem *p, bool packs, bool accumulates)
 {
@@ -264,22 +281,12 @@ static void check_library(const problem *p, bool packs, bool accumulates)
                              .packs = packs,
                              .has_bias = !accumulates,
                              .accumulates = accumulates};
-    void *const slots[OT__DNNL_GEMM_SLOTS] = {[OT__DNNL_GEMM_A] = x.a,
-                                              [OT__DNNL_GEMM_B] = x.b,
-                                              [OT__DNNL_GEMM_BIAS] = x.c,
-                                              [OT__DNNL_GEMM_Y] = x.y};
-    ot__dnnl_primitives *program;
-    void *scratch;
 
     g.alpha = 1;
     g.beta = accumulates ? 0 : 1;
-    assert_int_equal(ot__dnnl_gemm_create(&d, &program), OT_OK);
-    scratch = ot__alloc_aligned(ot__dnnl_scratch_bytes(program));
-    assert_int_equal(ot__dnnl_run(program, slots, scratch), OT_OK);
+    run_library(&d, &x, NULL);
     assert_true(worst_error(&g, &x, accumulates ? 0.5 : 0) < 1e-6 * (double)(g.k + 4));
     check_guard(&x);
-    ot__free_aligned(scratch);
-    ot__dnnl_destroy(program);
     matrices_free(&x);
 }
 
@@ -291,20 +298,11 @@ static void check_library_times_other(const problem *p)
     const ot__dnnl_gemm d = {
         .g = &g, .n_batches = 1, .has_bias = true, .after = OT__DNNL_GEMM_MULTIPLY};
     float *other = ot__alloc_aligned((size_t)(p->m * g.y_row) * sizeof *other);
-    void *const slots[OT__DNNL_GEMM_SLOTS] = {[OT__DNNL_GEMM_A] = x.a,
-                                              [OT__DNNL_GEMM_B] = x.b,
-                                              [OT__DNNL_GEMM_BIAS] = x.c,
-                                              [OT__DNNL_GEMM_OTHER] = other,
-                                              [OT__DNNL_GEMM_Y] = x.y};
-    ot__dnnl_primitives *program;
-    void *scratch;
 
     for (int64_t k = 0; k < p->m * g.y_row; k++)
         other[k] = (float)(k % 5 - 2) * 0.25F;
     g.alpha = g.beta = 1;
-    assert_int_equal(ot__dnnl_gemm_create(&d, &program), OT_OK);
-    scratch = ot__alloc_aligned(ot__dnnl_scratch_bytes(program));
-    assert_int_equal(ot__dnnl_run(program, slots, scratch), OT_OK);
+    run_library(&d, &x, other);
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
             const double factor = (double)other[i * g.y_row + j];
@@ -313,9 +311,7 @@ static void check_library_times_other(const problem *p)
                         1e-6 * (double)(g.k + 4));
         }
     check_guard(&x);
-    ot__free_aligned(scratch);
     ot__free_aligned(other);
-    ot__dnnl_destroy(program);
     matrices_free(&x);
 }
 
