@@ -48,8 +48,8 @@ typedef struct ot__gemm_plan {
     bool is_swapped;              // a and b have changed places
     bool by_dots;                 // lanes go along k
     int64_t depth, width;         // of blocks, at most
-    int64_t a_tile_floats;        // of the copy of a tile of a, which has a_floats in all and is
-    int64_t a_floats;             // where scratch begins
+    int64_t a_pitch;              // floats between rows, or columns, of the copy of a, which has
+    int64_t a_floats;             // so many and is where scratch begins
     int n_row_parts, n_col_parts; // of y, for threads
     // Rows whose results are complete in scratch before they are rounded; 0: y is where they sum
     // up.
@@ -92,9 +92,8 @@ typedef struct ot__gemm_kernel {
     int64_t columns_depth, columns_width; // of blocks where columns of a are contiguous
     int64_t most_depth;                   // where y has fewer columns than a block
     int64_t a_row;                        // floats of a row of a tile that is copied by rows
-    int64_t padding;      // columns that a tile copied by columns has besides those of a block
-    int64_t column_tiles; // that are copied together
-    int64_t staged_rows;  // at most, where k has several blocks
+    int64_t group_rows;                   // at most, that are copied by columns together
+    int64_t staged_rows;                  // at most, where k has several blocks
 } ot__gemm_kernel;
 
 // m, n and k are at least 1; of the strides of a and b one each is 1.

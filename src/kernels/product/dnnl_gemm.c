@@ -30,12 +30,15 @@ bool ot__dnnl_can_gemm(const ot__dnnl_gemm *p)
 // which must be worth it. Of one product, and of batches, where it is further ahead.
 static const double LEAST_WORK = 0x1.8p27, LEAST_WORK_OF_BATCHES = 0x1p25;
 
-// From so many rows of a on, the faster kernel pays for packing b; on AMD's processors rows of b
-// must be so long, too, that they fall on the same lines of the cache.
+// From so many rows of a on, the faster kernel pays for packing b, where its rows are so long that
+// they fall on the same lines of the cache.
 enum { ROWS_TO_PACK = 512, LONG_ROW = 1024 };
 
-// And of as many rows, columns and elements of k, on AMD's processors also where a is not
-// transposed: blocks of b are then read from memory again and again.
+// On Intel's processors it is ahead with so many rows where b, packed, stays in the second cache.
+enum { MANY_ROWS_TO_PACK = 1024, MOST_TO_PACK = 1 << 18 };
+
+// And of as many rows, columns and elements of k also where a is not transposed: blocks of b are
+// then read from memory again and again.
 enum { LARGE = 3072 };
 
 // With fewer rows of a our own code takes too long to transpose b.
@@ -47,27 +50,29 @@ enum { MANY_ROWS = 512, FEW_ROWS = 256 };
 
 // GFLOP/s of one thread, the best of many, by ./dev bench kernels, oneDNN 2.6.3:
 //
-//                           Zen 5, AVX-512             Sapphire Rapids, AVX-512
-//                           own  row-major  packing    own (an earlier one)  row-major   packed
+//                           Zen 5, AVX-512             Intel with AMX, AVX-512
+//                           own  row-major  packing    own  row-major  packing
 //                           before
-//   a * b     1024 256 1024 247  251        253        109 to 145            139 to 179  155 to 184
-//             1024 768 256  258  263        263
-//             512 768 3072  245  213        230
-//   a * b^T   1024 256 768  254  253        254
-//             1024 1024 256 255  256        257
-//             512 768 3072  240  254        231
-//             512 3072 768  220  242        228
-//   a^T * b   256 1024 1024 237  248        237                              151 to 161  161 to 179
-//             1024 256 1024 241  250        250
-//             1024 1024 ^T  226  233        239
-//             768 3072 512  237  231        245
+//   a * b     1024 256 1024 247  251        253        206  204        212
+//             1024 768 256  258  263        263        207  203        223
+//             512 768 3072  245  213        230        197  184        180
+//             512 3072 768                             202  90         179
+//   a * b^T   1024 256 768  254  253        254        198  187        198
+//             1024 256 1024                            210  205        208
+//             1024 1024 256 255  256        257        202  203        202
+//             512 768 3072  240  254        231        176  206        183
+//             512 3072 768  220  242        228        175  202        180
+//   a^T * b   256 1024 1024 237  248        237        203  194        185
+//             1024 256 1024 241  250        250        187  182        175
+//             1024 1024 ^T  226  233        239        205  191        194
+//             768 3072 512  237  231        245        201  78         185
 //   a * b     3072^3        225  180        235
-//             4096^3        235  225        252
+//             4096^3        235  225        252        203  188        195
 //   a * b^T   3072^3        223  228        230
-//             4096^3        235  237        243
-//   64 times  128 128 32    225  257
-//             128 32 128    242  260
-//             128 32 128 ^T 240  209
+//             4096^3        235  237        243        205  200        197
+//   64 times  128 128 32    225  257                   143  177
+//             128 32 128    242  260                   162  176
+//             128 32 128 ^T 240  209                   125  135
 //
 // With AVX2, Zen 5 makes 120 to 135 by our own code, and 128 to 136 by oneDNN's, but 68 of it for
 // 256 1024 1024 a^T * b. Zen 3 falls likewise there (peak 103; beside other work, which takes more
@@ -129,20 +134,21 @@ bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
         return answer(p, false, "small: a primitive of oneDNN is not worth its memory");
     if (ot__isa_best() < OT__ISA_AVX512)
         return is_ahead_with_avx2(p);
-    if (is_intel()) {
-        p->packs = has_many_rows && !a_transposed;
-        return answer(p, true,
-                      p->packs ? "Intel with AVX-512, rows that pay for packing B"
-                               : "Intel with AVX-512");
-    }
-    if (!is_one && !a_transposed)
+    if (!is_one && (!a_transposed || is_intel()))
         return answer(p, true, "batches, with AVX-512");
+    if (is_one && !a_transposed && g->b_column != 1 && g->m < (int64_t)ROWS_TO_TRANSPOSE)
+        return answer(p, true, "B transposed and few rows, with AVX-512");
+    if (is_intel()) {
+        p->packs = !a_transposed && g->m >= (int64_t)MANY_ROWS_TO_PACK &&
+                   g->n * g->k <= (int64_t)MOST_TO_PACK;
+        return answer(p, p->packs,
+                      p->packs ? "Intel with AVX-512, many rows by a small B, which is packed"
+                               : "our own code is as fast with AVX-512, or faster");
+    }
     if (is_one && OT_MIN(OT_MIN(g->m, g->n), g->k) >= (int64_t)LARGE) {
         p->packs = true;
         return answer(p, true, "large, with AVX-512, B packed");
     }
-    if (is_one && !a_transposed && g->b_column != 1 && g->m < (int64_t)ROWS_TO_TRANSPOSE)
-        return answer(p, true, "B transposed and few rows, with AVX-512");
     if (!is_one || !a_transposed)
         return answer(p, false, "our own code is as fast with AVX-512");
     p->packs = has_many_rows && g->n >= (int64_t)LONG_ROW;

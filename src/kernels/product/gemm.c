@@ -87,20 +87,22 @@ static int64_t whole_lines(int64_t n_floats)
     return (n_floats + ALIGNMENT_FLOATS - 1) / ALIGNMENT_FLOATS * ALIGNMENT_FLOATS;
 }
 
-// What is copied of `a` at a time: tiles whose columns are contiguous, or one whose rows must be
-// widened; other rows are read where they lie.
+// What is copied of `a` at a time: of rows whose columns are contiguous so many that whole lines of
+// the cache are read, and an odd number of lines apart, so that they share the cache out evenly; or
+// a tile of rows that must be widened. Other rows are read where they lie.
 static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
-    const int64_t n_tiles = (g->m + kernel->tile_rows - 1) / kernel->tile_rows;
 
     if (g->a_column != 1) {
-        plan->a_tile_floats = kernel->tile_rows * (OT_MIN(g->k, plan->depth) + kernel->padding);
-        plan->a_floats = OT_MIN(n_tiles, kernel->column_tiles) * plan->a_tile_floats;
+        const int64_t floats = whole_lines(OT_MIN(g->m, kernel->group_rows));
+
+        plan->a_pitch = floats + (floats / ALIGNMENT_FLOATS % 2 == 0 ? ALIGNMENT_FLOATS : 0);
+        plan->a_floats = plan->a_pitch * OT_MIN(g->k, plan->depth);
     } else if (ot__dtype_is_narrow(g->a_type)) {
-        plan->a_floats = plan->a_tile_floats = kernel->tile_rows * kernel->a_row;
+        plan->a_pitch = kernel->a_row;
+        plan->a_floats = kernel->tile_rows * plan->a_pitch;
     }
-    plan->a_floats = whole_lines(plan->a_floats);
 }
 
 // A block of few columns takes as much of the cache when it is deeper, and y is then written less

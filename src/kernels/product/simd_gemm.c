@@ -22,7 +22,7 @@
 #define MAX_ROWS 8
 #define ROWS_OF_ONE 8
 #define MAX_VECTORS 3
-enum { DEPTH = 512, WIDTH = 256, COLUMNS_DEPTH = 256, COLUMNS_WIDTH = 256, MOST_DEPTH = 512 };
+enum { DEPTH = 384, WIDTH = 384, COLUMNS_DEPTH = 256, COLUMNS_WIDTH = 512, MOST_DEPTH = 512 };
 #elif OT_ISA_LEVEL == 1 // 16 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 12
@@ -49,13 +49,15 @@ enum {
     A_ROW = DEPTH + PADDING,
     DOTS_DEPTH = 512, // with which the few lines of simd_gemm_dots.h stay in the first cache
     DOTS_ROW = DOTS_DEPTH + PADDING,
-    A_GROUP = 8,         // tiles whose columns of `a` are copied together
+    A_GROUP = 8, // tiles whose columns of `a` are copied together, with
+    GROUP_ROWS = A_GROUP * TILE_ROWS,
     FEW_PANELS = 2,      // which do not pay for copying columns of `a`
     FEW_TILES = 4,       // rows of them that do not pay for copying `b`
     DEPTH_TO_FETCH = 32, // with which lines of y that are fetched come before they are written
     TILES_AHEAD = 2,     // whose lines of y come in time with less
-    ROWS_AHEAD = 8,      // of `b` that are fetched while it is copied
-    CACHE_LINE = 16,     // floats
+    ROWS_AHEAD = 8,      // of `b` that are fetched while it is copied, and
+    FETCHES_PANELS = OT_ISA_LEVEL == 2, // while it is read
+    CACHE_LINE = 16,                    // floats
     STAGED_ROWS = 32 * TILE_ROWS,
 };
 
@@ -267,6 +269,7 @@ static void gemm_multiply_rows(const ot__gemm_plan *plan, const ot__gemm_data *d
     const bool is_tall = reads_a && x->n_panels == 1 && x->vectors == 1;
     const int64_t rows = part->row_end - part->row, tile_rows = is_tall ? MOST_ROWS : TILE_ROWS;
     const int64_t n_tiles = (rows + tile_rows - 1) / tile_rows;
+    int64_t group_row = 0;
 
     for (int64_t t = 0; t < n_tiles; t++) {
         const int64_t row = rows * t / n_tiles, row_end = rows * (t + 1) / n_tiles;
@@ -277,11 +280,14 @@ static void gemm_multiply_rows(const ot__gemm_plan *plan, const ot__gemm_data *d
             o.a_row = g->a_row;
             o.a_k = g->a_column;
         } else {
-            if (t % group == 0)
-                copy_a(a_copy, a, g, part, n_tiles, t, group, plan->a_tile_floats, x);
-            o.a = a_copy + t % group * plan->a_tile_floats;
-            o.a_row = by_rows ? A_ROW : 1;
-            o.a_k = by_rows ? 1 : TILE_ROWS;
+            if (t % group == 0) {
+                group_row = row;
+                copy_a(a_copy, plan->a_pitch, a, g, part->row + row,
+                       rows * OT_MIN(t + group, n_tiles) / n_tiles - row, x);
+            }
+            o.a = a_copy + (row - group_row);
+            o.a_row = by_rows ? plan->a_pitch : 1;
+            o.a_k = by_rows ? 1 : plan->a_pitch;
         }
         multiply_tile_row(plan, y + row * g->y_row, o, row_end - row, x, accumulates);
         if (ends)
@@ -478,7 +484,6 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .columns_width = COLUMNS_WIDTH,
     .width = WIDTH,
     .a_row = A_ROW,
-    .padding = PADDING,
-    .column_tiles = A_GROUP,
+    .group_rows = GROUP_ROWS,
     .staged_rows = STAGED_ROWS,
 };

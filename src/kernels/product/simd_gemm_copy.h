@@ -36,72 +36,51 @@ OT_SIMD_INLINE void copy_elements(float *to, const void *x, int64_t n, ot_dtype 
 
 // ---- blocks ----
 
-enum { A_VECTORS = (TILE_ROWS + LANES - 1) / LANES };
-
-// Tiles t .. t + n - 1 of a part's rows: tile i begins at row first[i], first[n] is the end.
-typedef struct tiles_of_a {
-    int64_t n, first[A_GROUP + 1];
-    int64_t stride; // of the copies
-} tiles_of_a;
-
-// Where columns are contiguous: several tiles at once, because what is read of a column is then
-// whole lines of the cache. Of `safe` columns there are as many floats as vectors read.
-static void copy_a_columns(float *to, const float *a, const ot__gemm *g, const tiles_of_a *tiles,
+// Where columns are contiguous: GROUP_ROWS of each at once, because whole lines of the cache are
+// read of a column then. Of `safe` columns there are as many; they are stored, although the group
+// may have fewer.
+static void copy_a_columns(float *to, int64_t pitch, const float *a, int64_t a_column, int64_t rows,
                            int64_t depth, int64_t safe)
 {
-    // Floats that follow those of a tile are stored too, and then overwritten.
     for (int64_t p = 0; p < safe; p++)
-        for (int64_t t = 0; t < tiles->n; t++)
-            for (int v = 0; v < A_VECTORS; v++)
-                ot__vector_store(
-                    to + t * tiles->stride + p * TILE_ROWS + v * LANES,
-                    ot__vector_load(a + p * g->a_column + tiles->first[t] + v * LANES));
+        memcpy(to + p * pitch, a + p * a_column, GROUP_ROWS * sizeof *to);
     for (int64_t p = safe; p < depth; p++)
-        for (int64_t t = 0; t < tiles->n; t++)
-            for (int64_t i = tiles->first[t]; i < tiles->first[t + 1]; i++)
-                to[t * tiles->stride + p * TILE_ROWS + i - tiles->first[t]] =
-                    a[p * g->a_column + i];
+        memcpy(to + p * pitch, a + p * a_column, (size_t)rows * sizeof *to);
 }
 
-OT_SIMD_INLINE void copy_a_of(float *to, const void *a, const ot__gemm *g, const tiles_of_a *tiles,
-                              int64_t depth, ot_dtype type)
+OT_SIMD_INLINE void copy_a_of(float *to, int64_t pitch, const void *a, const ot__gemm *g,
+                              int64_t rows, int64_t depth, ot_dtype type)
 {
-    for (int64_t t = 0; t < tiles->n; t++, to += tiles->stride) {
-        const int64_t rows = tiles->first[t + 1] - tiles->first[t];
-        const void *at = operand_at(a, tiles->first[t] * g->a_row, type);
-
-        if (g->a_column == 1) {
-            for (int64_t i = 0; i < rows; i++)
-                copy_elements(to + i * A_ROW, operand_at(at, i * g->a_row, type), depth, type);
-        } else {
-            for (int64_t p = 0; p < depth; p++)
-                for (int64_t i = 0; i < rows; i++)
-                    to[p * TILE_ROWS + i] = element(at, i * g->a_row + p * g->a_column, type);
-        }
+    if (g->a_column == 1) {
+        for (int64_t i = 0; i < rows; i++)
+            copy_elements(to + i * pitch, operand_at(a, i * g->a_row, type), depth, type);
+        return;
     }
+    for (int64_t p = 0; p < depth; p++)
+        for (int64_t i = 0; i < rows; i++)
+            to[p * pitch + i] = element(a, i * g->a_row + p * g->a_column, type);
 }
 
-// The rows of tiles t .. of a part's n_tiles, `group` or what there are, against x's rows of k.
-static void copy_a(float *to, const void *a, const ot__gemm *g, const ot__gemm_part *part,
-                   int64_t n_tiles, int64_t t, int64_t group, int64_t stride, const block *x)
+// Rows `row` .. of `a`, against x's rows of k: by rows or by columns, as they are contiguous,
+// `pitch` floats apart.
+static void copy_a(float *to, int64_t pitch, const void *a, const ot__gemm *g, int64_t row,
+                   int64_t rows, const block *x)
 {
-    const int64_t rows = part->row_end - part->row, at = x->k * g->a_column;
-    tiles_of_a tiles = {.n = OT_MIN(n_tiles - t, group), .stride = stride};
+    const int64_t at = row * g->a_row + x->k * g->a_column;
 
-    for (int64_t i = 0; i <= tiles.n; i++)
-        tiles.first[i] = part->row + rows * (t + i) / n_tiles;
     if (g->a_type == OT_BF16) {
-        copy_a_of(to, operand_at(a, at, OT_BF16), g, &tiles, x->depth, OT_BF16);
+        copy_a_of(to, pitch, operand_at(a, at, OT_BF16), g, rows, x->depth, OT_BF16);
     } else if (g->a_type == OT_F16) {
-        copy_a_of(to, operand_at(a, at, OT_F16), g, &tiles, x->depth, OT_F16);
+        copy_a_of(to, pitch, operand_at(a, at, OT_F16), g, rows, x->depth, OT_F16);
     } else if (g->a_row != 1) {
-        copy_a_of(to, operand_at(a, at, OT_F32), g, &tiles, x->depth, OT_F32);
+        copy_a_of(to, pitch, operand_at(a, at, OT_F32), g, rows, x->depth, OT_F32);
     } else {
-        const int64_t last = tiles.first[tiles.n - 1] + (int64_t)A_VECTORS * LANES;
-        const int64_t left = (g->k - 1) * g->a_column + g->m - at - last; // floats behind the first
-        const int64_t safe = left < 0 ? 0 : OT_MIN(left / g->a_column + 1, x->depth);
+        // floats behind the first GROUP_ROWS
+        const int64_t left = (g->k - 1) * g->a_column + g->m - at - GROUP_ROWS;
+        const int64_t safe =
+            left < 0 || pitch < GROUP_ROWS ? 0 : OT_MIN(left / g->a_column + 1, x->depth);
 
-        copy_a_columns(to, (const float *)a + at, g, &tiles, x->depth, safe);
+        copy_a_columns(to, pitch, (const float *)a + at, g->a_column, rows, x->depth, safe);
     }
 }
 

@@ -23,13 +23,18 @@ typedef struct operands {
     int64_t a_row, a_k, b_k, b_panel, depth;
 } operands;
 
+// Rows of `a` whose addresses are sums of one pointer and a multiple of a_row; those of the others
+// of a second pointer: registers cannot hold more multiples.
+enum { NEAR_ROWS = OT_ISA_LEVEL == 2 ? MOST_ROWS / 2 : MOST_ROWS };
+
 // (rows, depth) * (depth, vectors). All arguments but the structs are constants where it is called.
 OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vectors, bool copies)
 {
     const int64_t a_row = o->a_row, a_k = o->a_k, b_k = o->b_k;
     const target to = *t; // what is stored through it could change t
-    const int64_t ahead = o->depth >= DEPTH_TO_FETCH ? 0 : (int64_t)TILES_AHEAD * vectors * LANES;
-    const float *a = o->a, *b = o->b;
+    const int64_t tiles_ahead = o->depth >= DEPTH_TO_FETCH ? 1 : TILES_AHEAD;
+    const int64_t ahead = tiles_ahead * vectors * LANES;
+    const float *a = o->a, *far = a + NEAR_ROWS * a_row, *b = o->b;
     float *copy = o->copy;
     ot__vector sum[MOST_ROWS][TILE_VECTORS];
 
@@ -49,17 +54,18 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
         OT_SIMD_UNROLL
         for (int v = 0; v < vectors; v++) {
             column[v] = ot__vector_load(b + v * LANES);
-            if (copies) {
+            if (copies)
                 ot__vector_store(copy + v * LANES, column[v]);
+            if (copies || FETCHES_PANELS)
                 __builtin_prefetch(b + ROWS_AHEAD * b_k + v * LANES);
-            }
         }
         OT_SIMD_UNROLL
         for (int i = 0; i < rows; i++)
             OT_SIMD_UNROLL
         for (int v = 0; v < vectors; v++)
-            sum[i][v] += a[i * a_row] * column[v];
+            sum[i][v] += (i < NEAR_ROWS ? a[i * a_row] : far[(i - NEAR_ROWS) * a_row]) * column[v];
         a += a_k;
+        far += a_k;
         b += b_k;
         copy += vectors * LANES;
     }

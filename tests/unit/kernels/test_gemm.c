@@ -22,7 +22,7 @@ static const problem problems[] = {
     {3, 200, 33, false, true},   {200, 3, 33, false, true},  {29, 65, 1, true, false},
     {10, 70, 64, true, false},   {31, 47, 19, true, true},   {130, 300, 60, false, false},
     {40, 33, 1100, true, false}, {70, 90, 520, false, true}, {20, 530, 40, true, true},
-    {3, 20, 1100, false, true},  {9, 70, 2100, true, true},
+    {3, 20, 1100, false, true},  {9, 70, 2100, true, true},  {150, 70, 530, true, false},
 };
 
 typedef struct matrices {
