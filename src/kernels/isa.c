@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of vector code for the processor at hand.
+// The processor at hand, and the tables of vector code for it.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kernels/kernels.h"
 
@@ -66,6 +67,21 @@ ot__isa ot__isa_best(void)
 void ot__isa_limit(ot__isa isa)
 {
     highest = isa;
+}
+
+int64_t ot__second_cache(void)
+{
+    enum { NOT_READ = -1 };
+    static _Atomic long read = NOT_READ; // the question takes tens of microseconds
+    long bytes = atomic_load(&read);
+
+#ifdef _SC_LEVEL2_CACHE_SIZE
+    if (bytes == NOT_READ)
+        bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    bytes = OT_MAX(bytes, 0);
+    atomic_store(&read, bytes);
+    return bytes;
 }
 
 #define DEFINE_CHOICE(name)                                                                        \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the interface of `kernels`: the instruction sets that vector code is compiled for, and
-// the choice among them. Only kernels.h includes this.
+// Part of the interface of `kernels`: the processor at hand, the instruction sets that vector code is
+// compiled for, and the choice among them. Only kernels.h includes this.
 //
 // A simd_*.c is compiled once per instruction set and defines a table of its functions. OT_ISA is
 // the suffix of the table's name, OT_ISA_LEVEL the number of the set. On arm64 the base is NEON.
@@ -21,6 +21,9 @@ ot__isa ot__isa_wanted(void);
 ot__isa ot__isa_best(void);
 // None above `isa` from now on; for tests, between runs of kernels.
 void ot__isa_limit(ot__isa isa);
+
+// Bytes of the second cache that each core has; 0: not known.
+int64_t ot__second_cache(void);
 
 // X(name): a table ot__<name> per instruction set. ot__<name>_best() is the one for this processor,
 // ot__<name>_at(i) every one that it can run: the best is the last, then comes NULL.

@@ -91,6 +91,7 @@ typedef struct ot__gemm_kernel {
     int64_t dots_depth, dots_row; // of a block then, and floats of a line of it that is copied
     int64_t columns_depth, columns_width; // of blocks where columns of a are contiguous
     int64_t most_depth;                   // where y has fewer columns than a block
+    int64_t most_width;                   // where the second cache is large
     int64_t a_row;                        // floats of a row of a tile that is copied by rows
     int64_t group_rows;                   // at most, that are copied by columns together
     int64_t staged_rows;                  // at most, where k has several blocks

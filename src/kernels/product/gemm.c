@@ -119,6 +119,15 @@ static int64_t block_depth(const ot__gemm *g, const ot__gemm_kernel *kernel)
     return OT_MAX(kernel->depth, OT_MIN(depth, kernel->most_depth));
 }
 
+static int64_t block_width(const ot__gemm *g, const ot__gemm_kernel *kernel)
+{
+    const int64_t fit = ot__second_cache() / 2 / (int64_t)sizeof(float) / kernel->depth;
+
+    if (g->a_column != 1)
+        return kernel->columns_width;
+    return OT_MAX(kernel->width, OT_MIN(fit, kernel->most_width));
+}
+
 static void plan_dots(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
@@ -161,7 +170,7 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
         return;
     }
     plan->depth = block_depth(&plan->g, kernel);
-    plan->width = plan->g.a_column == 1 ? kernel->width : kernel->columns_width;
+    plan->width = block_width(&plan->g, kernel);
     width = OT_MIN((plan->g.n + kernel->lanes - 1) / kernel->lanes * kernel->lanes, plan->width);
     size_copies(plan, kernel);
     n_floats = whole_lines(plan->a_floats + OT_MIN(plan->g.k, plan->depth) * width);

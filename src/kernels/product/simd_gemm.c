@@ -17,12 +17,13 @@
 // Tiles of one vector have ROWS_OF_ONE rows, without which there would be fewer sums than
 // multiplications under way; such tiles read a where it lies. Blocks of b are DEPTH rows of WIDTH
 // columns, or COLUMNS_DEPTH of COLUMNS_WIDTH where columns of `a` are copied; where y has fewer
-// columns those of whose `a` rows are read are deeper, up to MOST_DEPTH.
+// columns those of whose `a` rows are read are deeper, up to MOST_DEPTH; where they would take less
+// than half of the second cache, they are wider, up to MOST_WIDTH.
 #if OT_ISA_LEVEL == 2 // 32 registers
 #define MAX_ROWS 8
 #define ROWS_OF_ONE 8
 #define MAX_VECTORS 3
-enum { DEPTH = 384, WIDTH = 384, COLUMNS_DEPTH = 256, COLUMNS_WIDTH = 512, MOST_DEPTH = 512 };
+enum { DEPTH = 512, WIDTH = 256, COLUMNS_DEPTH = 256, COLUMNS_WIDTH = 512, MOST_DEPTH = 512 };
 #elif OT_ISA_LEVEL == 1 // 16 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 12
@@ -47,6 +48,7 @@ enum {
     TILE_COLUMNS = TILE_VECTORS * LANES,
     PADDING = 16, // rows of `a` in scratch must not fall on the same lines of the cache
     A_ROW = DEPTH + PADDING,
+    MOST_WIDTH = OT_ISA_LEVEL == 2 ? 384 : WIDTH,
     DOTS_DEPTH = 512, // with which the few lines of simd_gemm_dots.h stay in the first cache
     DOTS_ROW = DOTS_DEPTH + PADDING,
     A_GROUP = 8, // tiles whose columns of `a` are copied together, with
@@ -483,6 +485,7 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .columns_depth = COLUMNS_DEPTH,
     .columns_width = COLUMNS_WIDTH,
     .width = WIDTH,
+    .most_width = MOST_WIDTH,
     .a_row = A_ROW,
     .group_rows = GROUP_ROWS,
     .staged_rows = STAGED_ROWS,

@@ -26,7 +26,7 @@ float *ot__floats_take(ot__floats_taken *at, int64_t a, int64_t b, int64_t c)
 float *ot__floats_take_for_gemm(ot__floats_taken *at, const ot__recurrent_means *by)
 {
     // More than any product of the layer asks for, either way round that `a` may lie.
-    const int64_t wide = 2 * OT_MAX(by->kernel->depth, by->kernel->width);
+    const int64_t wide = 2 * OT_MAX(by->kernel->depth, by->kernel->most_width);
     size_t n_bytes = 0;
 
     for (int by_columns = 0; by_columns < 2; by_columns++) {
