@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the interface of `kernels`: the processor at hand, the instruction sets that vector code is
-// compiled for, and the choice among them. Only kernels.h includes this.
+// Part of the interface of `kernels`: the processor at hand, the instruction sets that vector code
+// is compiled for, and the choice among them. Only kernels.h includes this.
 //
 // A simd_*.c is compiled once per instruction set and defines a table of its functions. OT_ISA is
 // the suffix of the table's name, OT_ISA_LEVEL the number of the set. On arm64 the base is NEON.
