@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers whose state and batch go around the panels and tiles of every instruction set,
-// with every option, and more rows of all steps than are computed at once.
+// with every option, more rows of all steps than are computed at once, and enough work for threads:
+// of 48 rows of 33 two share out the rows, which are whole tiles for each.
 #include "harness.h"
 
 // B rows, H units, G = gates * H, G2 = 2 * G, D directions
@@ -8,7 +9,7 @@
     CASE("1", "1", gates(1), twice(1), "1"), CASE("3", "7", gates(7), twice(7), "1"),              \
         CASE("16", "15", gates(15), twice(15), "1"), CASE("9", "16", gates(16), twice(16), "1"),   \
         CASE("15", "17", gates(17), twice(17), "1"), CASE("2", "33", gates(33), twice(33), "1"),   \
-        CASE("1", "65", gates(65), twice(65), "1")
+        CASE("1", "65", gates(65), twice(65), "1"), CASE("48", "33", gates(33), twice(33), "1")
 #define ONE_1 "1"
 #define ONE_7 "7"
 #define ONE_15 "15"

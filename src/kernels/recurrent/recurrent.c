@@ -231,9 +231,24 @@ static void gru_second_part(const layer_pass *s, const ot__step_part *part)
     finish_rows(s, part, s->by->cells->gru);
 }
 
+// A step has up to so many runs, after each of which those who share it meet.
+enum { MOST_RUNS = 2 };
+typedef void part_run(const layer_pass *s, const ot__step_part *part);
+
+static int runs_of_step(const ot__recurrent *p, part_run *runs[MOST_RUNS])
+{
+    const bool in_two = p->cell == OT__CELL_GRU && !p->resets_after;
+
+    runs[0] = p->cell != OT__CELL_GRU ? lstm_or_rnn_part
+              : p->resets_after       ? gru_resets_after_part
+                                      : gru_first_part;
+    runs[1] = gru_second_part;
+    return in_two ? 2 : 1;
+}
+
 typedef struct part_job {
     const layer_pass *s;
-    void (*run)(const layer_pass *s, const ot__step_part *part);
+    part_run *run;
 } part_job;
 
 static void run_parts_of_step(void *context, int64_t first, int64_t last)
@@ -248,28 +263,61 @@ static void run_parts_of_step(void *context, int64_t first, int64_t last)
     }
 }
 
-static void share_step(const layer_pass *s,
-                       void (*run)(const layer_pass *s, const ot__step_part *part))
+static void share_step(const layer_pass *s, part_run *run)
 {
     part_job j = {s, run};
 
     ot__parallel_for((int64_t)s->cut.n_unit_parts * s->cut.n_row_parts, 1, run_parts_of_step, &j);
 }
 
-static void run_step(layer_pass *s)
+static void swap_states(layer_pass *s)
 {
     float *h = s->m.h;
 
-    if (s->p->cell != OT__CELL_GRU) {
-        share_step(s, lstm_or_rnn_part);
-    } else if (s->p->resets_after) {
-        share_step(s, gru_resets_after_part);
-    } else {
-        share_step(s, gru_first_part);
-        share_step(s, gru_second_part);
-    }
     s->m.h = s->m.h_before;
     s->m.h_before = h;
+}
+
+// The steps at hand: of these rows, or NULL: of all, each step shared out.
+static void run_steps(layer_pass *s, const ot__step_part *rows)
+{
+    const bool reversed = s->p->reversed[s->direction];
+    part_run *runs[MOST_RUNS];
+    const int n_runs = runs_of_step(s->p, runs);
+
+    for (int64_t k = 0; k < s->n_steps; k++) {
+        s->step = s->first + (reversed ? s->n_steps - 1 - k : k);
+        for (int i = 0; i < n_runs; i++)
+            if (rows != NULL)
+                runs[i](s, rows);
+            else
+                share_step(s, runs[i]);
+        swap_states(s);
+    }
+}
+
+static void run_steps_of_rows(void *context, int64_t first, int64_t last)
+{
+    const layer_pass *s = context;
+
+    for (int64_t i = first; i < last; i++) {
+        layer_pass own = *s;
+        ot__step_part rows;
+
+        ot__step_part_at(&rows, &s->cut, s->p, s->by, i);
+        run_steps(&own, &rows);
+    }
+}
+
+static void share_steps(layer_pass *s)
+{
+    if (s->cut.n_unit_parts > 1) {
+        run_steps(s, NULL);
+        return;
+    }
+    ot__parallel_for(s->cut.n_row_parts, 1, run_steps_of_rows, s);
+    if (s->n_steps % 2 == 1)
+        swap_states(s);
 }
 
 // ---- a layer ----
@@ -294,10 +342,7 @@ static void run_direction(layer_pass *s)
         s->first = (reversed ? n_pieces - 1 - i : i) * at_once;
         s->n_steps = OT_MIN(at_once, p->steps - s->first);
         multiply_input(s);
-        for (int64_t k = 0; k < s->n_steps; k++) {
-            s->step = s->first + (reversed ? s->n_steps - 1 - k : k);
-            run_step(s);
-        }
+        share_steps(s);
     }
     if (d->y_h != NULL)
         ot__copy_states(d->y_h + at, p->state_row, s->m.h_before, s->pitch, p);

@@ -241,9 +241,11 @@ static void reset_back_part(const back_pass *s, const ot__step_part *part)
     }
 }
 
+typedef void back_run(const back_pass *s, const ot__step_part *part);
+
 typedef struct back_job {
     const back_pass *s;
-    void (*run)(const back_pass *s, const ot__step_part *part);
+    back_run *run;
 } back_job;
 
 static void run_parts_back(void *context, int64_t first, int64_t last)
@@ -258,27 +260,51 @@ static void run_parts_back(void *context, int64_t first, int64_t last)
     }
 }
 
-static void share_back(const back_pass *s,
-                       void (*run)(const back_pass *s, const ot__step_part *part))
+// Of these rows, or NULL: of all, shared out.
+static void run_back(const back_pass *s, const ot__step_part *rows, back_run *run)
 {
     back_job j = {s, run};
 
-    ot__parallel_for((int64_t)s->cut.n_unit_parts * s->cut.n_row_parts, 1, run_parts_back, &j);
+    if (rows != NULL)
+        run(s, rows);
+    else
+        ot__parallel_for((int64_t)s->cut.n_unit_parts * s->cut.n_row_parts, 1, run_parts_back, &j);
 }
 
-static void steps_back(back_pass *s)
+static void steps_back(back_pass *s, const ot__step_part *rows)
 {
     const bool resets_before = s->p->cell == OT__CELL_GRU && !s->p->resets_after;
 
     s->pending = NO_STEP;
     for (int64_t k = s->n_steps - 1; k >= 0; k--) {
         s->step = s->first + (s->p->reversed[s->direction] ? s->n_steps - 1 - k : k);
-        share_back(s, step_back_part);
+        run_back(s, rows, step_back_part);
         if (resets_before)
-            share_back(s, reset_back_part);
+            run_back(s, rows, reset_back_part);
         s->pending = s->step;
     }
-    share_back(s, multiply_pending);
+    run_back(s, rows, multiply_pending);
+}
+
+static void rows_back_through_steps(void *context, int64_t first, int64_t last)
+{
+    const back_pass *s = context;
+
+    for (int64_t i = first; i < last; i++) {
+        back_pass own = *s;
+        ot__step_part rows;
+
+        ot__step_part_at(&rows, &s->cut, s->p, s->by, i);
+        steps_back(&own, &rows);
+    }
+}
+
+static void share_steps_back(back_pass *s)
+{
+    if (s->cut.n_unit_parts > 1)
+        steps_back(s, NULL);
+    else
+        ot__parallel_for(s->cut.n_row_parts, 1, rows_back_through_steps, s);
 }
 
 // ---- gradients of weights, of the steps at hand ----
@@ -441,7 +467,7 @@ static void direction_back(back_pass *s)
         ot__parallel_for(s->n_steps * p->batch, OT_PAR_MIN / n + 1, collect_states, s);
         if (p->resets_after)
             multiply_linear(s);
-        steps_back(s);
+        share_steps_back(s);
         weights_back(s);
     }
     if (d->dh0 != NULL)

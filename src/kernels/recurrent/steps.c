@@ -82,6 +82,20 @@ void ot__simd_activate_f32(float *y, int64_t n, const ot__activation *f, double 
 
 // ---- who computes what ----
 
+// Threads that have rows of their own need not meet, and read nothing that another one wrote, but
+// each reads all of R in every step. It should stay in their caches beside as much else, and there
+// should be no more tiles than rows of all threads together have.
+static bool shares_rows(const ot__recurrent *p, const ot__recurrent_means *by, int64_t n_threads)
+{
+    const int64_t tile = by->kernel->tile_rows, rows = (p->batch + n_threads - 1) / n_threads;
+    const int64_t n_tiles = (rows + tile - 1) / tile * n_threads;
+    const double r_bytes =
+        (double)p->n_gates * (double)p->hidden * (double)p->hidden * sizeof(float);
+
+    return n_threads == 1 ||
+           (n_tiles <= (p->batch + tile - 1) / tile && 2 * r_bytes <= (double)ot__second_cache());
+}
+
 void ot__step_cut_make(ot__step_cut *c, const ot__recurrent *p, const ot__recurrent_means *by)
 {
     const double work =
@@ -89,7 +103,7 @@ void ot__step_cut_make(ot__step_cut *c, const ot__recurrent *p, const ot__recurr
     const int64_t n_threads = (int64_t)OT_MIN((double)by->n_threads, 1 + work / THREAD_MIN);
 
     c->n_blocks = (p->hidden + by->kernel->panel_columns - 1) / by->kernel->panel_columns;
-    c->n_unit_parts = (int)OT_MIN(n_threads, c->n_blocks);
+    c->n_unit_parts = shares_rows(p, by, n_threads) ? 1 : (int)OT_MIN(n_threads, c->n_blocks);
     c->n_row_parts = (int)OT_MAX(1, OT_MIN(n_threads / c->n_unit_parts, p->batch));
 }
 

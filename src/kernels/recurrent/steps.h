@@ -20,7 +20,8 @@ int64_t ot__recurrent_steps_at_once(const ot__recurrent *p);
 // same lines of the cache.
 int64_t ot__recurrent_state_pitch(int64_t n);
 
-// How a step is shared out: units of the state in whole panels, then rows of the batch.
+// How a step is shared out: units of the state in whole panels, then rows of the batch. Rows do not
+// depend on each other: with one part of units a thread runs all steps of its rows.
 typedef struct ot__step_cut {
     int64_t n_blocks; // panels of a gate
     int n_unit_parts, n_row_parts;
