@@ -58,7 +58,8 @@ static const char forms_between_casts[] =
     "}\n";
 
 // All but the last at least are not alive at once any more; the last is made again at once. The two
-// peaks are at different nodes, whose scratch differs by less than half of one.
+// peaks are at different nodes, whose scratch differs by less than one: a product that copies rows
+// of the width of a Gelu has as much.
 static void assert_gelus_are_made_again(const char *text, size_t n_gelus)
 {
     const ot_session_options plain = making_again(0, 0), again = making_again(OT_RECOMPUTE_GELU, 0);
@@ -69,7 +70,7 @@ static void assert_gelus_are_made_again(const char *text, size_t n_gelus)
     train_text(text, &again, &after);
     assert_string_equal(after.warning, "");
     assert_same_bits("forms", &after, &before);
-    if (after.plan_bytes + (n_gelus - 1) * gelu_bytes > before.plan_bytes + gelu_bytes / 2)
+    if (after.plan_bytes + (n_gelus - 1) * gelu_bytes > before.plan_bytes + gelu_bytes)
         fail_msg("%zu bytes, %zu without", after.plan_bytes, before.plan_bytes);
     forget(&before);
     forget(&after);

@@ -30,16 +30,16 @@ bool ot__dnnl_can_gemm(const ot__dnnl_gemm *p)
 // which must be worth it. Of one product, and of batches, where it is further ahead.
 static const double LEAST_WORK = 0x1.8p27, LEAST_WORK_OF_BATCHES = 0x1p25;
 
-// From so many rows of a on, the faster kernel pays for packing b, where its rows are so long that
-// they fall on the same lines of the cache.
+// On AMD's processors, where a is transposed: from so many rows of a on, the faster kernel pays for
+// packing b, where its rows are so long that they fall on the same lines of the cache.
 enum { ROWS_TO_PACK = 512, LONG_ROW = 1024 };
 
-// On Intel's processors it is ahead with so many rows where b, packed, stays in the second cache.
-enum { MANY_ROWS_TO_PACK = 1024, MOST_TO_PACK = 1 << 18 };
-
-// And of as many rows, columns and elements of k also where a is not transposed: blocks of b are
-// then read from memory again and again.
+// And where it is not, of as many rows, columns and elements of k: blocks of b are then read from
+// memory again and again.
 enum { LARGE = 3072 };
+
+// On Intel's processors with so many rows, where b, packed, stays in the second cache.
+enum { MANY_ROWS_TO_PACK = 1024, MOST_TO_PACK = 1 << 18 };
 
 // With fewer rows of a our own code takes too long to transpose b.
 enum { ROWS_TO_TRANSPOSE = 1024 };

@@ -83,8 +83,8 @@ void ot__simd_activate_f32(float *y, int64_t n, const ot__activation *f, double 
 // ---- who computes what ----
 
 // Threads that have rows of their own need not meet, and read nothing that another one wrote, but
-// each reads all of R in every step. It should stay in their caches beside as much else, and there
-// should be no more tiles than rows of all threads together have.
+// each reads all of R in every step: it must stay in their caches, beside as much else. And their
+// rows must not make more tiles than the batch as a whole does.
 static bool shares_rows(const ot__recurrent *p, const ot__recurrent_means *by, int64_t n_threads)
 {
     const int64_t tile = by->kernel->tile_rows, rows = (p->batch + n_threads - 1) / n_threads;
