@@ -251,23 +251,11 @@ typedef struct part_job {
     part_run *run;
 } part_job;
 
-static void run_parts_of_step(void *context, int64_t first, int64_t last)
+static void run_part_of_step(const void *job, const ot__step_part *part)
 {
-    const part_job *j = context;
+    const part_job *j = job;
 
-    for (int64_t i = first; i < last; i++) {
-        ot__step_part part;
-
-        ot__step_part_at(&part, &j->s->cut, j->s->p, j->s->by, i);
-        j->run(j->s, &part);
-    }
-}
-
-static void share_step(const layer_pass *s, part_run *run)
-{
-    part_job j = {s, run};
-
-    ot__parallel_for((int64_t)s->cut.n_unit_parts * s->cut.n_row_parts, 1, run_parts_of_step, &j);
+    j->run(j->s, part);
 }
 
 static void swap_states(layer_pass *s)
@@ -283,30 +271,27 @@ static void run_steps(layer_pass *s, const ot__step_part *rows)
 {
     const bool reversed = s->p->reversed[s->direction];
     part_run *runs[MOST_RUNS];
+    part_job j = {s, NULL};
     const int n_runs = runs_of_step(s->p, runs);
 
     for (int64_t k = 0; k < s->n_steps; k++) {
         s->step = s->first + (reversed ? s->n_steps - 1 - k : k);
-        for (int i = 0; i < n_runs; i++)
+        for (int i = 0; i < n_runs; i++) {
+            j.run = runs[i];
             if (rows != NULL)
-                runs[i](s, rows);
+                j.run(s, rows);
             else
-                share_step(s, runs[i]);
+                ot__step_share(&s->cut, s->p, s->by, run_part_of_step, &j);
+        }
         swap_states(s);
     }
 }
 
-static void run_steps_of_rows(void *context, int64_t first, int64_t last)
+static void run_steps_of_rows(const void *pass, const ot__step_part *rows)
 {
-    const layer_pass *s = context;
+    layer_pass own = *(const layer_pass *)pass;
 
-    for (int64_t i = first; i < last; i++) {
-        layer_pass own = *s;
-        ot__step_part rows;
-
-        ot__step_part_at(&rows, &s->cut, s->p, s->by, i);
-        run_steps(&own, &rows);
-    }
+    run_steps(&own, rows);
 }
 
 static void share_steps(layer_pass *s)
@@ -315,7 +300,7 @@ static void share_steps(layer_pass *s)
         run_steps(s, NULL);
         return;
     }
-    ot__parallel_for(s->cut.n_row_parts, 1, run_steps_of_rows, s);
+    ot__step_share(&s->cut, s->p, s->by, run_steps_of_rows, s);
     if (s->n_steps % 2 == 1)
         swap_states(s);
 }

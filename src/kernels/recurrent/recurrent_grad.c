@@ -248,27 +248,22 @@ typedef struct back_job {
     back_run *run;
 } back_job;
 
-static void run_parts_back(void *context, int64_t first, int64_t last)
+static void run_part_back(const void *job, const ot__step_part *part)
 {
-    const back_job *j = context;
+    const back_job *j = job;
 
-    for (int64_t i = first; i < last; i++) {
-        ot__step_part part;
-
-        ot__step_part_at(&part, &j->s->cut, j->s->p, j->s->by, i);
-        j->run(j->s, &part);
-    }
+    j->run(j->s, part);
 }
 
 // Of these rows, or NULL: of all, shared out.
 static void run_back(const back_pass *s, const ot__step_part *rows, back_run *run)
 {
-    back_job j = {s, run};
+    const back_job j = {s, run};
 
     if (rows != NULL)
         run(s, rows);
     else
-        ot__parallel_for((int64_t)s->cut.n_unit_parts * s->cut.n_row_parts, 1, run_parts_back, &j);
+        ot__step_share(&s->cut, s->p, s->by, run_part_back, &j);
 }
 
 static void steps_back(back_pass *s, const ot__step_part *rows)
@@ -286,17 +281,11 @@ static void steps_back(back_pass *s, const ot__step_part *rows)
     run_back(s, rows, multiply_pending);
 }
 
-static void rows_back_through_steps(void *context, int64_t first, int64_t last)
+static void rows_back_through_steps(const void *pass, const ot__step_part *rows)
 {
-    const back_pass *s = context;
+    back_pass own = *(const back_pass *)pass;
 
-    for (int64_t i = first; i < last; i++) {
-        back_pass own = *s;
-        ot__step_part rows;
-
-        ot__step_part_at(&rows, &s->cut, s->p, s->by, i);
-        steps_back(&own, &rows);
-    }
+    steps_back(&own, rows);
 }
 
 static void share_steps_back(back_pass *s)
@@ -304,7 +293,7 @@ static void share_steps_back(back_pass *s)
     if (s->cut.n_unit_parts > 1)
         steps_back(s, NULL);
     else
-        ot__parallel_for(s->cut.n_row_parts, 1, rows_back_through_steps, s);
+        ot__step_share(&s->cut, s->p, s->by, rows_back_through_steps, s);
 }
 
 // ---- gradients of weights, of the steps at hand ----

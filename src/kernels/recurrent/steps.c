@@ -107,8 +107,8 @@ void ot__step_cut_make(ot__step_cut *c, const ot__recurrent *p, const ot__recurr
     c->n_row_parts = (int)OT_MAX(1, OT_MIN(n_threads / c->n_unit_parts, p->batch));
 }
 
-void ot__step_part_at(ot__step_part *part, const ot__step_cut *c, const ot__recurrent *p,
-                      const ot__recurrent_means *by, int64_t i)
+static void find_step_part(ot__step_part *part, const ot__step_cut *c, const ot__recurrent *p,
+                           const ot__recurrent_means *by, int64_t i)
 {
     const int64_t column = i / c->n_row_parts, row = i % c->n_row_parts;
 
@@ -118,6 +118,35 @@ void ot__step_part_at(ot__step_part *part, const ot__step_cut *c, const ot__recu
     part->unit_end = OT_MIN(part->block_end * by->kernel->panel_columns, p->hidden);
     part->row = p->batch * row / c->n_row_parts;
     part->row_end = p->batch * (row + 1) / c->n_row_parts;
+}
+
+typedef struct share_job {
+    const ot__step_cut *cut;
+    const ot__recurrent *p;
+    const ot__recurrent_means *by;
+    void (*run)(const void *context, const ot__step_part *part);
+    const void *context;
+} share_job;
+
+static void run_step_parts(void *context, int64_t first, int64_t last)
+{
+    const share_job *j = context;
+
+    for (int64_t i = first; i < last; i++) {
+        ot__step_part part;
+
+        find_step_part(&part, j->cut, j->p, j->by, i);
+        j->run(j->context, &part);
+    }
+}
+
+void ot__step_share(const ot__step_cut *c, const ot__recurrent *p, const ot__recurrent_means *by,
+                    void (*run)(const void *context, const ot__step_part *part),
+                    const void *context)
+{
+    share_job j = {c, p, by, run, context};
+
+    ot__parallel_for((int64_t)c->n_unit_parts * c->n_row_parts, 1, run_step_parts, &j);
 }
 
 // ---- products with R ----

@@ -30,8 +30,10 @@ typedef struct ot__step_part {
     int64_t block, block_end, unit, unit_end, row, row_end;
 } ot__step_part;
 void ot__step_cut_make(ot__step_cut *c, const ot__recurrent *p, const ot__recurrent_means *by);
-void ot__step_part_at(ot__step_part *part, const ot__step_cut *c, const ot__recurrent *p,
-                      const ot__recurrent_means *by, int64_t i);
+// `run` of every part, by all threads.
+void ot__step_share(const ot__step_cut *c, const ot__recurrent *p, const ot__recurrent_means *by,
+                    void (*run)(const void *context, const ot__step_part *part),
+                    const void *context);
 
 // R of one direction: a panel for each gate and block of units.
 int64_t ot__recurrent_panel_floats(const ot__recurrent *p, const ot__recurrent_means *by);
