@@ -59,11 +59,14 @@ static const char forms_between_casts[] =
 
 // All but the last at least are not alive at once any more; the last is made again at once. The two
 // peaks are at different nodes, whose scratch differs by less than one: a product that copies rows
-// of the width of a Gelu has as much.
+// of the width of a Gelu has as much. Alive are what the Gelus are made from and at a time one of
+// them, a gradient and scratch; and what is small.
 static void assert_gelus_are_made_again(const char *text, size_t n_gelus)
 {
     const ot_session_options plain = making_again(0, 0), again = making_again(OT_RECOMPUTE_GELU, 0);
+    enum { SMALL = 1024 };
     const size_t gelu_bytes = (size_t)ROWS * TOKENS * 48 * sizeof(float);
+    const size_t alive = (n_gelus + 3) * gelu_bytes + SMALL;
     run before, after;
 
     train_text(text, &plain, &before);
@@ -72,6 +75,8 @@ static void assert_gelus_are_made_again(const char *text, size_t n_gelus)
     assert_same_bits("forms", &after, &before);
     if (after.plan_bytes + (n_gelus - 1) * gelu_bytes > before.plan_bytes + gelu_bytes)
         fail_msg("%zu bytes, %zu without", after.plan_bytes, before.plan_bytes);
+    if (after.plan_bytes > alive)
+        fail_msg("%zu bytes, expected at most %zu", after.plan_bytes, alive);
     forget(&before);
     forget(&after);
 }
