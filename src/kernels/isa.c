@@ -75,9 +75,10 @@ int64_t ot__second_cache(void)
     static _Atomic long read = NOT_READ; // the question takes tens of microseconds
     long bytes = atomic_load(&read);
 
+    if (bytes != NOT_READ)
+        return bytes;
 #ifdef _SC_LEVEL2_CACHE_SIZE
-    if (bytes == NOT_READ)
-        bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
     bytes = OT_MAX(bytes, 0);
     atomic_store(&read, bytes);

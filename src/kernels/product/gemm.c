@@ -95,9 +95,7 @@ static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
     const ot__gemm *g = &plan->g;
 
     if (g->a_column != 1) {
-        const int64_t floats = whole_lines(OT_MIN(g->m, kernel->group_rows));
-
-        plan->a_pitch = floats + (floats / ALIGNMENT_FLOATS % 2 == 0 ? ALIGNMENT_FLOATS : 0);
+        plan->a_pitch = whole_lines(OT_MIN(g->m, kernel->group_rows)) | ALIGNMENT_FLOATS;
         plan->a_floats = plan->a_pitch * OT_MIN(g->k, plan->depth);
     } else if (ot__dtype_is_narrow(g->a_type)) {
         plan->a_pitch = kernel->a_row;

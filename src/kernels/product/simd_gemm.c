@@ -83,7 +83,7 @@ static int64_t panel_vector(const block *x, int64_t panel)
 
 // ---- the ends of lines ----
 
-enum { LINE = 512 }; // at least WIDTH, COLUMNS_WIDTH and STAGED_ROWS
+enum { LINE = 512 }; // at least MOST_WIDTH, COLUMNS_WIDTH and STAGED_ROWS
 
 static size_t operand_size(ot_dtype type)
 {
