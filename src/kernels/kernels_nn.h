@@ -48,8 +48,8 @@ typedef struct ot__gemm_plan {
     bool is_swapped;              // a and b have changed places
     bool by_dots;                 // lanes go along k
     int64_t depth, width;         // of blocks, at most
-    int64_t a_pitch;              // floats between rows, or columns, of the copy of a, which has
-    int64_t a_floats;             // so many and is where scratch begins
+    int64_t a_rows;               // of a that are copied by columns at a time, at most; 0: none
+    int64_t a_floats;             // of the copy of a, where scratch begins; 0: a is read
     int n_row_parts, n_col_parts; // of y, for threads
     // Rows whose results are complete in scratch before they are rounded; 0: y is where they sum
     // up.
@@ -88,13 +88,16 @@ typedef struct ot__gemm_kernel {
     // Lanes go along k where rows or columns would fill at most so many eighths of those of their
     // vectors; 0: never. Also where they fill one vector and k is at least full_dots_depth.
     int64_t dots_eighths, full_dots_depth;
-    int64_t dots_depth, dots_row; // of a block then, and floats of a line of it that is copied
-    int64_t columns_depth, columns_width; // of blocks where columns of a are contiguous
-    int64_t most_depth;                   // where y has fewer columns than a block
-    int64_t most_width;                   // where the second cache is large
-    int64_t a_row;                        // floats of a row of a tile that is copied by rows
-    int64_t group_rows;                   // at most, that are copied by columns together
-    int64_t staged_rows;                  // at most, where k has several blocks
+    int64_t dots_depth, dots_row;  // of a block then, and floats of a line of it that is copied
+    int64_t columns_depth;         // of blocks where columns of a are contiguous
+    int64_t most_depth;            // where y has fewer columns than a block
+    int64_t most_width;            // where the second cache is large
+    int64_t a_row;                 // floats of a row of a tile that is copied by rows
+    int64_t few_panels;            // of y, and
+    int64_t few_rows, few_columns; // of a do not pay for copying it by columns
+    int64_t shallow;          // blocks of k: tiles go along them, and else down a block of a, of
+    int64_t most_copied_rows; // so many
+    int64_t staged_rows, staged_width; // at most; the former where k has several blocks
 } ot__gemm_kernel;
 
 // m, n and k are at least 1; of the strides of a and b one each is 1.

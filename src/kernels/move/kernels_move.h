@@ -36,7 +36,7 @@ typedef struct ot__move {
     int64_t rows, cols, y_row, y_col, x_row, x_col;
 } ot__move;
 typedef void (*ot__move_function)(const ot__move *piece);
-enum { OT__MOVE_SIZES = 5 };
+enum { OT__MOVE_SIZES = 5, OT__MOVE_FLOATS = 2 }; // the latter: which loop is for 4 bytes
 typedef struct ot__moves {
     ot__move_function copy_rows;                 // y_col = x_col = 1; elements are bytes
     ot__move_function fill_rows[OT__MOVE_SIZES]; // y_col = 1, x_col = 0

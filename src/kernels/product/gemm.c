@@ -10,6 +10,16 @@
 enum { THREAD_MIN = 100000, ALIGNMENT_FLOATS = 16 };
 
 // y^T = b^T * a^T: the operand that needs transposing element by element becomes the smaller one.
+// Elements of y cost so many times as much: they are transposed tile by tile. By bench kernels,
+// Intel with AVX-512, GFLOP/s:
+//
+//   a * b^T   as it is swapped                as it is swapped
+//   32 1024 1024  99   146      256 1024 1024 154      144
+//   64 512 784    136  156      256 3072 768  154      138
+//   64 120 400    129  146      512 3072 768  163      136
+//   128 768 768   146  144      512 768 3072  162      146
+static const double COST_OF_Y = 2.8;
+
 static bool should_swap(const ot__gemm *g)
 {
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
@@ -17,7 +27,7 @@ static bool should_swap(const ot__gemm *g)
     if (g->b_column == 1)
         return false;
     // As it is b is transposed; swapped a, unless its columns are contiguous, and y.
-    return (g->a_row == 1 ? 0 : m * k) + m * n < n * k;
+    return (g->a_row == 1 ? 0 : m * k) + COST_OF_Y * m * n < n * k;
 }
 
 // From so many vectors of k on the sums of their lanes cost less than lanes that are not used; at
@@ -82,32 +92,67 @@ static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_
     }
 }
 
-static int64_t whole_lines(int64_t n_floats)
+static int64_t whole_tiles(int64_t extent, int64_t tile)
 {
-    return (n_floats + ALIGNMENT_FLOATS - 1) / ALIGNMENT_FLOATS * ALIGNMENT_FLOATS;
+    return (extent + tile - 1) / tile * tile;
 }
 
-// What is copied of `a` at a time: of rows whose columns are contiguous so many that whole lines of
-// the cache are read, and an odd number of lines apart, so that they share the cache out evenly; or
-// a tile of rows that must be widened. Other rows are read where they lie.
+static int64_t whole_lines(int64_t n_floats)
+{
+    return whole_tiles(n_floats, ALIGNMENT_FLOATS);
+}
+
+// Floats that half of the second cache holds.
+static int64_t half_of_second_cache(void)
+{
+    return ot__second_cache() / 2 / (int64_t)sizeof(float);
+}
+
+// Rows that are contiguous are read where they lie, columns where there are too few of them, of y
+// or of rows to pay for copying.
+static bool reads_a(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+{
+    const ot__gemm *g = &plan->g;
+    const int64_t few = kernel->few_panels * kernel->tile_columns * plan->n_col_parts;
+
+    return !ot__dtype_is_narrow(g->a_type) &&
+           (g->a_column == 1 || g->n <= few || g->m <= kernel->few_rows ||
+            g->k <= kernel->few_columns);
+}
+
+// What is copied of `a` at a time where it is not read: a tile where its rows are contiguous or
+// columns are so few that tiles go along a block of b, else as many as half of the second cache
+// holds.
 static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
+    const int64_t depth = OT_MIN(g->k, plan->depth);
+    const int64_t most = OT_MIN(half_of_second_cache() / depth, kernel->most_copied_rows);
 
-    if (g->a_column != 1) {
-        plan->a_pitch = whole_lines(OT_MIN(g->m, kernel->group_rows)) | ALIGNMENT_FLOATS;
-        plan->a_floats = plan->a_pitch * OT_MIN(g->k, plan->depth);
-    } else if (ot__dtype_is_narrow(g->a_type)) {
-        plan->a_pitch = kernel->a_row;
-        plan->a_floats = kernel->tile_rows * plan->a_pitch;
+    if (reads_a(plan, kernel))
+        return;
+    if (g->a_column == 1) {
+        plan->a_floats = kernel->tile_rows * kernel->a_row;
+    } else if (g->k <= kernel->shallow) {
+        plan->a_floats = whole_lines(kernel->tile_rows * depth);
+    } else {
+        plan->a_rows = OT_MAX(most / kernel->tile_rows, 1) * kernel->tile_rows;
+        plan->a_floats =
+            whole_lines(OT_MIN(plan->a_rows, whole_tiles(g->m, kernel->tile_rows)) * depth);
     }
+}
+
+// Results are rounded, or what is added to them is widened.
+static bool is_staged(const ot__gemm *g)
+{
+    return ot__dtype_is_narrow(g->y_type) || ot__dtype_is_narrow(g->c_type);
 }
 
 // A block of few columns takes as much of the cache when it is deeper, and y is then written less
 // often.
 static int64_t block_depth(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
-    const int64_t columns = (g->n + kernel->lanes - 1) / kernel->lanes * kernel->lanes;
+    const int64_t columns = whole_tiles(g->n, kernel->lanes);
     const int64_t depth = kernel->depth * kernel->width / columns;
 
     if (g->a_column != 1)
@@ -117,12 +162,14 @@ static int64_t block_depth(const ot__gemm *g, const ot__gemm_kernel *kernel)
     return OT_MAX(kernel->depth, OT_MIN(depth, kernel->most_depth));
 }
 
-static int64_t block_width(const ot__gemm *g, const ot__gemm_kernel *kernel)
+// Where columns of `a` are copied all columns are one block, of which one panel is copied at a
+// time, unless rows are staged.
+static int64_t block_width(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
-    const int64_t fit = ot__second_cache() / 2 / (int64_t)sizeof(float) / kernel->depth;
+    const int64_t fit = half_of_second_cache() / kernel->depth;
 
-    if (g->a_column != 1)
-        return kernel->columns_width;
+    if (plan->a_rows > 0)
+        return is_staged(&plan->g) ? kernel->staged_width : whole_tiles(plan->g.n, kernel->lanes);
     return OT_MAX(kernel->width, OT_MIN(fit, kernel->most_width));
 }
 
@@ -139,7 +186,7 @@ static void plan_dots(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
                         int n_threads)
 {
-    int64_t width, n_floats;
+    int64_t depth, width, n_floats;
 
     *plan = (ot__gemm_plan){.g = *g, .y_column = 1, .by_dots = is_for_dots(g, kernel)};
     plan->is_swapped = !plan->by_dots && should_swap(g);
@@ -168,14 +215,18 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
         return;
     }
     plan->depth = block_depth(&plan->g, kernel);
-    plan->width = block_width(&plan->g, kernel);
-    width = OT_MIN((plan->g.n + kernel->lanes - 1) / kernel->lanes * kernel->lanes, plan->width);
     size_copies(plan, kernel);
-    n_floats = whole_lines(plan->a_floats + OT_MIN(plan->g.k, plan->depth) * width);
-    if (ot__dtype_is_narrow(g->y_type) || ot__dtype_is_narrow(g->c_type)) {
-        // Of one block of k no panel is copied twice, however few rows are staged.
-        plan->staged_rows =
-            OT_MIN(plan->g.k <= plan->depth ? kernel->tile_rows : kernel->staged_rows, plan->g.m);
+    plan->width = block_width(plan, kernel);
+    depth = OT_MIN(plan->g.k, plan->depth);
+    width = OT_MIN(whole_tiles(plan->g.n, kernel->lanes), plan->width);
+    n_floats = whole_lines(
+        plan->a_floats + depth * (plan->a_rows > 0 ? OT_MIN(width, kernel->tile_columns) : width));
+    if (is_staged(&plan->g)) {
+        // Of one block of k no panel is copied twice, however few rows are staged, unless it makes
+        // place for the next.
+        plan->staged_rows = OT_MIN(
+            plan->g.k <= plan->depth && plan->a_rows == 0 ? kernel->tile_rows : kernel->staged_rows,
+            plan->g.m);
         plan->stage_at = n_floats;
         n_floats = whole_lines(n_floats + plan->staged_rows * width);
     }

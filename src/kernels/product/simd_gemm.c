@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products in f32, also of f16 and bf16, compiled once per instruction set (OT_ISA).
 //
-// y is computed in tiles that stay in registers, block by block of k and of the columns. Rows of
-// `a` and of `b` are read where they lie; what cannot be read so, or is read often, is copied: `b`
-// into panels as wide as a tile, by the first row of tiles while it multiplies, and `a`, where its
-// columns are contiguous, a few tiles at a time. Nothing of this changes the order of a sum, so
+// y is computed in tiles that stay in registers, by blocks of k. Rows of `a` and of `b` are read
+// where they lie; what cannot be read so, or is read often, is copied, `b` into panels as wide as a
+// tile, by the first tile of a panel while it multiplies. Where rows of `a` are contiguous, tiles
+// go along them: a row of tiles stays in the first cache, a block of b's panels in the second.
+// Where its columns are, a block of `a` is copied tile by tile and stays in the second cache, and
+// tiles go down one panel, which stays in the first. Nothing of this changes the order of a sum, so
 // none of it changes a bit. Where lanes go along k (simd_gemm_dots.h) the order is another, which
 // m, n, k and the strides alone decide on.
 #include "kernels/kernels.h"
@@ -16,29 +18,29 @@
 // MAX_ROWS of MAX_VECTORS: as many sums as registers hold beside the vectors of b and one of a.
 // Tiles of one vector have ROWS_OF_ONE rows, without which there would be fewer sums than
 // multiplications under way; such tiles read a where it lies. Blocks of b are DEPTH rows of WIDTH
-// columns, or COLUMNS_DEPTH of COLUMNS_WIDTH where columns of `a` are copied; where y has fewer
-// columns those of whose `a` rows are read are deeper, up to MOST_DEPTH; where they would take less
-// than half of the second cache, they are wider, up to MOST_WIDTH.
+// columns; where y has fewer columns they are deeper, up to MOST_DEPTH, and where they would take
+// less than half of the second cache, wider, up to MOST_WIDTH. Where columns of `a` are contiguous,
+// blocks are COLUMNS_DEPTH deep: with it a panel stays in the first cache.
 #if OT_ISA_LEVEL == 2 // 32 registers
 #define MAX_ROWS 8
 #define ROWS_OF_ONE 8
 #define MAX_VECTORS 3
-enum { DEPTH = 512, WIDTH = 256, COLUMNS_DEPTH = 256, COLUMNS_WIDTH = 512, MOST_DEPTH = 512 };
+enum { DEPTH = 512, WIDTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 512 };
 #elif OT_ISA_LEVEL == 1 // 16 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 12
 #define MAX_VECTORS 2
-enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 192, COLUMNS_WIDTH = 512, MOST_DEPTH = 1024 };
+enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 1024 };
 #elif defined(__aarch64__) // 32 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 6
 #define MAX_VECTORS 4
-enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, COLUMNS_WIDTH = 256, MOST_DEPTH = 256 };
+enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256 };
 #else
 #define MAX_ROWS 4
 #define ROWS_OF_ONE 4
 #define MAX_VECTORS 2
-enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, COLUMNS_WIDTH = 256, MOST_DEPTH = 256 };
+enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256 };
 #endif
 enum {
     TILE_ROWS = MAX_ROWS,
@@ -51,14 +53,16 @@ enum {
     MOST_WIDTH = OT_ISA_LEVEL == 2 ? 384 : WIDTH,
     DOTS_DEPTH = 512, // with which the few lines of simd_gemm_dots.h stay in the first cache
     DOTS_ROW = DOTS_DEPTH + PADDING,
-    A_GROUP = 8, // tiles whose columns of `a` are copied together, with
-    GROUP_ROWS = A_GROUP * TILE_ROWS,
-    FEW_PANELS = 2,      // which do not pay for copying columns of `a`
-    FEW_TILES = 4,       // rows of them that do not pay for copying `b`
-    DEPTH_TO_FETCH = 32, // with which lines of y that are fetched come before they are written
-    TILES_AHEAD = 2,     // whose lines of y come in time with less
-    ROWS_AHEAD = 8,      // of `b` that are fetched while it is copied, and
-    FETCHES_PANELS = OT_ISA_LEVEL == 2, // while it is read
+    FEW_PANELS = 2,           // which do not pay for copying columns of `a`; nor do
+    FEW_ROWS = 2 * TILE_ROWS, // and
+    FEW_COLUMNS = 8,          // of it
+    SHALLOW = 16,  // elements of k, with which tiles go along a block of b although they copy `a`
+    FEW_TILES = 4, // rows of them that do not pay for copying `b`
+    MOST_COPIED_ROWS = 512, // of `a`
+    STAGED_WIDTH = 512,
+    ROWS_AHEAD = 8,                     // of `b` that are fetched while it is copied, and
+    FETCHES_PANELS = OT_ISA_LEVEL == 2, // while it is read from the second cache
+    LINES_AT_ONCE = 12,                 // of y that a tile fetches
     CACHE_LINE = 16,                    // floats
     STAGED_ROWS = 32 * TILE_ROWS,
 };
@@ -68,6 +72,7 @@ enum {
 typedef struct block {
     int64_t columns, n_panels, vectors, n_wider, k, depth;
     float *copy;
+    bool is_one_panel;   // in the copy, at a time
     const float *origin; // where whole panels are read; NULL: in the copy
     bool copies;         // them meanwhile
 } block;
@@ -77,95 +82,15 @@ static int64_t panel_vector(const block *x, int64_t panel)
     return panel * x->vectors + OT_MIN(panel, x->n_wider);
 }
 
+static float *panel_copy(const block *x, int64_t panel)
+{
+    return x->copy + (x->is_one_panel ? 0 : panel_vector(x, panel) * LANES * x->depth);
+}
+
 #include "kernels/product/simd_gemm_copy.h"
 #include "kernels/product/simd_gemm_dots.h"
+#include "kernels/product/simd_gemm_lines.h"
 #include "kernels/product/simd_gemm_tile.h"
-
-// ---- the ends of lines ----
-
-enum { LINE = 512 }; // at least MOST_WIDTH, COLUMNS_WIDTH and STAGED_ROWS
-
-static size_t operand_size(ot_dtype type)
-{
-    return ot__dtype_is_narrow(type) ? sizeof(uint16_t) : sizeof(float);
-}
-
-// Elements at .. at + n - 1 of x, in `buffer` unless they are f32.
-static const float *widened_line(const void *x, int64_t at, int64_t n, ot_dtype type, float *buffer)
-{
-    if (!ot__dtype_is_narrow(type))
-        return (const float *)x + at;
-    OT_ISA_NAME(ot__floats).widen[type](buffer, (const uint16_t *)x + at, n);
-    return buffer;
-}
-
-// What is added to a line whose sums are complete, and the function applied to it. `at`: where the
-// line is in y.
-static void finish_line(const ot__gemm_plan *plan, const ot__gemm_data *data, float *line,
-                        int64_t at, const void *c, int64_t c_step, int64_t n)
-{
-    float buffer[LINE];
-    const float *x[OT__TILE_INPUTS] = {line, NULL};
-    const float beta = (float)plan->g.beta;
-
-    if (c != NULL && c_step == 1) {
-        const float *addend = widened_line(c, 0, n, plan->g.c_type, buffer);
-
-        OT_SIMD_LOOP
-        for (int64_t j = 0; j < n; j++)
-            line[j] += beta * addend[j];
-    } else if (c != NULL) {
-        for (int64_t j = 0; j < n; j++)
-            line[j] += beta * *widened_line(c, j * c_step, 1, plan->g.c_type, buffer);
-    }
-    if (data->epilogue.function == NULL)
-        return;
-    if (data->epilogue.other != NULL)
-        x[1] = widened_line(data->epilogue.other, at, n, plan->g.y_type, buffer);
-    data->epilogue.function(line, x, n, data->epilogue.attrs);
-}
-
-// A line of a part that is contiguous in y: number i, of its rows or, when transposed, columns.
-typedef struct line {
-    int64_t at, n; // in y
-    const void *c; // its first addend
-    int64_t c_step;
-} line;
-
-static line output_line(const ot__gemm_plan *plan, const ot__gemm_data *data,
-                        const ot__gemm_part *p, int64_t i)
-{
-    const ot__gemm *g = &plan->g;
-    const bool across = plan->y_column == 1;
-    const int64_t row = across ? p->row + i : p->row, column = across ? p->column : p->column + i;
-    const int64_t c_at = row * g->c_row + column * g->c_column;
-
-    return (line){
-        .at = row * g->y_row + column * plan->y_column,
-        .n = across ? p->column_end - p->column : p->row_end - p->row,
-        .c =
-            data->c == NULL ? NULL : (const char *)data->c + (size_t)c_at * operand_size(g->c_type),
-        .c_step = across ? g->c_column : g->c_row,
-    };
-}
-
-static int64_t count_lines(const ot__gemm_plan *plan, const ot__gemm_part *p)
-{
-    return plan->y_column == 1 ? p->row_end - p->row : p->column_end - p->column;
-}
-
-// Lines first .. last - 1.
-static void finish_lines(const ot__gemm_plan *plan, const ot__gemm_data *data,
-                         const ot__gemm_part *p, int64_t first, int64_t last)
-{
-    if (data->c == NULL && data->epilogue.function == NULL)
-        return;
-    for (int64_t i = first; i < last; i++) {
-        const line l = output_line(plan, data, p, i);
-
-        finish_line(plan, data, (float *)data->y + l.at, l.at, l.c, l.c_step, l.n);
-    }
-}
 
 // ---- blocks ----
 
@@ -213,32 +138,46 @@ static int64_t count_alike(const ot__gemm_plan *plan, const block *x, int64_t p)
     return plan->y_column != 1 ? 1 : OT_MAX(end - p - !ends_whole, 1);
 }
 
-// One row of tiles: `rows` rows of a against a block of b.
-static void multiply_tile_row(const ot__gemm_plan *plan, float *y, operands o, int64_t rows,
-                              const block *x, bool accumulates)
+// n tiles: of `rows` rows of a each, which are in o, one below the other, against panel p of a
+// block of b; or of the same rows against panels p .. p + n - 1, which are alike.
+static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o, int64_t rows,
+                                const block *x, int64_t p, int64_t n, bool accumulates)
 {
     float buffer[MOST_ROWS * TILE_COLUMNS];
+    const int64_t vector = panel_vector(x, p), width = (panel_vector(x, p + 1) - vector) * LANES;
+    const int64_t j = vector * LANES, columns = OT_MIN(x->columns - j, width);
+    const bool is_whole = columns == width, is_read = x->origin != NULL && is_whole;
+    const bool fits = plan->y_column == 1 && is_whole;
+    const panel_kind kind = is_read && x->copies          ? COPIED
+                            : x->is_one_panel && !is_read ? NEAR
+                                                          : FAR;
+    const int64_t down = x->is_one_panel ? rows * plan->g.y_row : 0;
+    float *to = y + j * plan->y_column;
+    target t = {.y = to,
+                .y_row = fits ? plan->g.y_row : TILE_COLUMNS,
+                .next = x->is_one_panel ? down : width,
+                .alpha = (float)plan->g.alpha,
+                .accumulates = fits && accumulates};
 
-    for (int64_t p = 0, n; p < x->n_panels; p += n) {
-        const int64_t vector = panel_vector(x, p),
-                      width = (panel_vector(x, p + 1) - vector) * LANES;
-        const int64_t j = vector * LANES, columns = OT_MIN(x->columns - j, width);
-        const bool is_whole = columns == width, is_read = x->origin != NULL && is_whole;
-        const bool fits = plan->y_column == 1 && is_whole;
-        float *to = y + j * plan->y_column;
-        const target t = {fits ? to : buffer, fits ? plan->g.y_row : TILE_COLUMNS,
-                          (float)plan->g.alpha, fits && accumulates};
-
-        n = count_alike(plan, x, p);
-        o.copy = x->copy + j * x->depth;
-        o.b = is_read ? x->origin + j : o.copy;
-        o.b_k = is_read ? plan->g.b_row : width;
-        o.b_panel = is_read ? width : width * x->depth;
-        (is_read && x->copies ? multiply_copying : multiply)((int)rows, (int)(width / LANES), n, &t,
-                                                             &o);
-        if (!fits)
-            spill(plan, to, buffer, rows, columns, accumulates);
+    o->copy = panel_copy(x, p);
+    o->b = is_read ? x->origin + j : o->copy;
+    o->b_k = is_read ? plan->g.b_row : width;
+    o->b_next = x->is_one_panel ? 0 : is_read ? width : width * x->depth;
+    if (fits) {
+        multiply(rows, width / LANES, n, &t, o, kind);
+        return;
     }
+    for (; n > 0; n--, to += down) {
+        t.y = buffer;
+        multiply(rows, width / LANES, 1, &t, o, kind);
+        spill(plan, to, buffer, rows, columns, accumulates);
+    }
+}
+
+// y is complete, and where its lines are finished at once.
+static bool finishes_after(const ot__gemm_plan *plan, const block *x)
+{
+    return x->k + x->depth == plan->g.k && plan->staged_rows == 0 && plan->y_column == 1;
 }
 
 static block gemm_block_of(const ot__gemm_part *part, int64_t k, int64_t depth, float *copy)
@@ -256,48 +195,87 @@ static block gemm_block_of(const ot__gemm_part *part, int64_t k, int64_t depth, 
                    .copy = copy};
 }
 
-// The rows of a part against a block of b. After the last one their lines, which are in the cache,
-// are finished, unless they wait for it.
-static void gemm_multiply_rows(const ot__gemm_plan *plan, const ot__gemm_data *data,
-                               const ot__gemm_part *part, float *y, block *x, bool accumulates,
-                               float *a_copy)
+// The rows of a part against a block of b, row of tiles by row of tiles. After the last block their
+// lines, which are in the cache, are finished, if y is where they are complete.
+static void multiply_along(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                           const ot__gemm_part *part, float *y, block *x, bool accumulates,
+                           float *a_copy)
 {
     const ot__gemm *g = &plan->g;
     const void *a = plan->is_swapped ? data->b : data->a;
-    const bool ends = x->k + x->depth == g->k && plan->staged_rows == 0 && plan->y_column == 1;
-    const bool by_rows = g->a_column == 1;
-    const int64_t group = by_rows ? 1 : A_GROUP;
-    const bool reads_a = !ot__dtype_is_narrow(g->a_type) && (by_rows || x->n_panels <= FEW_PANELS);
+    const bool by_rows = g->a_column == 1, reads_a = plan->a_floats == 0;
     const bool is_tall = reads_a && x->n_panels == 1 && x->vectors == 1;
-    const int64_t rows = part->row_end - part->row, tile_rows = is_tall ? MOST_ROWS : TILE_ROWS;
-    const int64_t n_tiles = (rows + tile_rows - 1) / tile_rows;
-    int64_t group_row = 0;
+    const int64_t rows = part->row_end - part->row, height = is_tall ? MOST_ROWS : TILE_ROWS;
+    const int64_t n_tiles = (rows + height - 1) / height;
 
     for (int64_t t = 0; t < n_tiles; t++) {
         const int64_t row = rows * t / n_tiles, row_end = rows * (t + 1) / n_tiles;
-        operands o = {.depth = x->depth};
+        operands o = {.a = a_copy,
+                      .a_row = by_rows ? A_ROW : 1,
+                      .a_k = by_rows ? 1 : TILE_ROWS,
+                      .depth = x->depth};
 
         if (reads_a) {
             o.a = (const float *)a + (part->row + row) * g->a_row + x->k * g->a_column;
             o.a_row = g->a_row;
             o.a_k = g->a_column;
+        } else if (by_rows) {
+            copy_a_rows(a_copy, a, g, part->row + row, row_end - row, x);
         } else {
-            if (t % group == 0) {
-                group_row = row;
-                copy_a(a_copy, plan->a_pitch, a, g, part->row + row,
-                       rows * OT_MIN(t + group, n_tiles) / n_tiles - row, x);
-            }
-            o.a = a_copy + (row - group_row);
-            o.a_row = by_rows ? plan->a_pitch : 1;
-            o.a_k = by_rows ? 1 : plan->a_pitch;
+            copy_a_columns(a_copy, a, g, part->row + row, part->row_end, &(tile_rows){.end = 1}, x);
         }
-        multiply_tile_row(plan, y + row * g->y_row, o, row_end - row, x, accumulates);
-        if (ends)
+        for (int64_t p = 0, n; p < x->n_panels; p += n) {
+            n = count_alike(plan, x, p);
+            multiply_gemm_tiles(plan, y + row * g->y_row, &o, row_end - row, x, p, n, accumulates);
+        }
+        if (finishes_after(plan, x))
             finish_lines(plan, data, part, row, row_end);
         if (x->copies) {
             x->origin = NULL;
             x->copies = false;
         }
+    }
+}
+
+// The same where columns of `a` are copied, so many rows at a time, panel by panel.
+static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                          const ot__gemm_part *part, float *y, const block *x, bool accumulates,
+                          float *a_copy)
+{
+    const ot__gemm *g = &plan->g;
+    const void *a = plan->is_swapped ? data->b : data->a, *b = plan->is_swapped ? data->a : data->b;
+    const int64_t rows = part->row_end - part->row, n_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    const int64_t n_blocks = (rows + plan->a_rows - 1) / plan->a_rows;
+
+    for (int64_t i = 0; i < n_blocks; i++) {
+        const tile_rows tiles = {rows / n_tiles, rows % n_tiles, n_tiles * i / n_blocks,
+                                 n_tiles * (i + 1) / n_blocks};
+
+        copy_a_columns(a_copy, a, g, part->row, part->row_end, &tiles, x);
+        for (int64_t p = 0; p < x->n_panels; p++) {
+            block panel = *x;
+            operands o = {.a = a_copy,
+                          .a_row = 1,
+                          .a_k = TILE_ROWS,
+                          .a_next = TILE_ROWS * x->depth,
+                          .depth = x->depth};
+
+            copy_b_panel(b, g, part->column, &panel, p);
+            for (int64_t t = tiles.first, n; t < tiles.end; t += n) {
+                const int64_t row = tile_row(&tiles, t);
+
+                n = panel.copies ? 1 : count_as_tall(&tiles, t);
+                multiply_gemm_tiles(plan, y + row * g->y_row, &o, tile_row(&tiles, t + 1) - row,
+                                    &panel, p, n, accumulates);
+                if (panel.copies) {
+                    panel.origin = NULL;
+                    panel.copies = false;
+                }
+            }
+        }
+        if (finishes_after(plan, x))
+            finish_lines(plan, data, part, tile_row(&tiles, tiles.first),
+                         tile_row(&tiles, tiles.end));
     }
 }
 
@@ -315,15 +293,22 @@ static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
 
     for (int64_t d = 0; d < n_depths; d++) {
         const int64_t k = g->k * d / n_depths, depth = g->k * (d + 1) / n_depths - k;
+        const bool adds = d > 0 || accumulates;
         block x = gemm_block_of(part, k, depth, scratch + plan->a_floats);
 
         if (reads_b) {
             x.origin = (const float *)b + k * g->b_row + part->column;
-            x.copies = part->row_end - part->row > (int64_t)FEW_TILES * TILE_ROWS;
+            x.copies =
+                part->row_end - part->row > (plan->a_rows > 0 ? 1 : (int64_t)FEW_TILES) * TILE_ROWS;
+        }
+        if (plan->a_rows > 0) {
+            x.is_one_panel = true;
+            multiply_down(plan, data, part, y, &x, adds, scratch);
+            continue;
         }
         if (n_depths > 1 || !has_panels)
             copy_b(b, g, part->column, &x);
-        gemm_multiply_rows(plan, data, part, y, &x, d > 0 || accumulates, scratch);
+        multiply_along(plan, data, part, y, &x, adds, scratch);
     }
 }
 
@@ -449,18 +434,22 @@ static void multiply_panels(float *y, int64_t y_row, const float *a, int64_t a_r
 
     for (int64_t t = 0; t < n_tiles; t++) {
         const int64_t row = p->rows * t / n_tiles, rows = p->rows * (t + 1) / n_tiles - row;
-        const operands o = {.a = a + row * a_row,
-                            .b = panels,
-                            .copy = buffer, // nothing is left there
-                            .a_row = a_row,
-                            .a_k = 1,
-                            .b_k = width,
-                            .b_panel = width * p->depth,
-                            .depth = p->depth};
+        operands o = {.a = a + row * a_row,
+                      .b = panels,
+                      .copy = buffer, // nothing is left there
+                      .a_row = a_row,
+                      .a_k = 1,
+                      .b_k = width,
+                      .b_next = width * p->depth,
+                      .depth = p->depth};
         float *to = y + row * y_row;
-        const target out = {fits ? to : buffer, fits ? y_row : width, 1, fits && p->accumulates};
+        target out = {.y = fits ? to : buffer,
+                      .y_row = fits ? y_row : width,
+                      .next = width,
+                      .alpha = 1,
+                      .accumulates = fits && p->accumulates};
 
-        multiply((int)rows, (int)(width / LANES), OT_MAX(n_whole, 1), &out, &o);
+        multiply(rows, width / LANES, OT_MAX(n_whole, 1), &out, &o, FAR);
         for (int64_t i = 0; !fits && i < rows; i++)
             for (int64_t j = 0; j < p->columns; j++)
                 to[i * y_row + j] =
@@ -483,10 +472,14 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .depth = DEPTH,
     .most_depth = MOST_DEPTH,
     .columns_depth = COLUMNS_DEPTH,
-    .columns_width = COLUMNS_WIDTH,
     .width = WIDTH,
     .most_width = MOST_WIDTH,
     .a_row = A_ROW,
-    .group_rows = GROUP_ROWS,
+    .few_rows = FEW_ROWS,
+    .few_panels = FEW_PANELS,
+    .few_columns = FEW_COLUMNS,
+    .shallow = SHALLOW,
+    .most_copied_rows = MOST_COPIED_ROWS,
     .staged_rows = STAGED_ROWS,
+    .staged_width = STAGED_WIDTH,
 };

@@ -36,52 +36,103 @@ OT_SIMD_INLINE void copy_elements(float *to, const void *x, int64_t n, ot_dtype 
 
 // ---- blocks ----
 
-// Where columns are contiguous: GROUP_ROWS of each at once, because whole lines of the cache are
-// read of a column then. Of `safe` columns there are as many; they are stored, although the group
-// may have fewer.
-static void copy_a_columns(float *to, int64_t pitch, const float *a, int64_t a_column, int64_t rows,
-                           int64_t depth, int64_t safe)
+// A row of tiles of `a`, whose rows are contiguous: A_ROW floats apart.
+OT_SIMD_INLINE void copy_a_rows_of(float *to, const void *a, int64_t a_row, int64_t rows,
+                                   int64_t depth, ot_dtype type)
 {
-    for (int64_t p = 0; p < safe; p++)
-        memcpy(to + p * pitch, a + p * a_column, GROUP_ROWS * sizeof *to);
-    for (int64_t p = safe; p < depth; p++)
-        memcpy(to + p * pitch, a + p * a_column, (size_t)rows * sizeof *to);
+    for (int64_t i = 0; i < rows; i++)
+        copy_elements(to + i * A_ROW, operand_at(a, i * a_row, type), depth, type);
 }
 
-OT_SIMD_INLINE void copy_a_of(float *to, int64_t pitch, const void *a, const ot__gemm *g,
-                              int64_t rows, int64_t depth, ot_dtype type)
+static void copy_a_rows(float *to, const void *a, const ot__gemm *g, int64_t row, int64_t rows,
+                        const block *x)
 {
-    if (g->a_column == 1) {
-        for (int64_t i = 0; i < rows; i++)
-            copy_elements(to + i * pitch, operand_at(a, i * g->a_row, type), depth, type);
-        return;
-    }
-    for (int64_t p = 0; p < depth; p++)
-        for (int64_t i = 0; i < rows; i++)
-            to[p * pitch + i] = element(a, i * g->a_row + p * g->a_column, type);
+    const int64_t at = row * g->a_row + x->k;
+
+    if (g->a_type == OT_BF16)
+        copy_a_rows_of(to, operand_at(a, at, OT_BF16), g->a_row, rows, x->depth, OT_BF16);
+    else if (g->a_type == OT_F16)
+        copy_a_rows_of(to, operand_at(a, at, OT_F16), g->a_row, rows, x->depth, OT_F16);
+    else
+        copy_a_rows_of(to, operand_at(a, at, OT_F32), g->a_row, rows, x->depth, OT_F32);
 }
 
-// Rows `row` .. of `a`, against x's rows of k: by rows or by columns, as they are contiguous,
-// `pitch` floats apart.
-static void copy_a(float *to, int64_t pitch, const void *a, const ot__gemm *g, int64_t row,
-                   int64_t rows, const block *x)
+// Tiles first .. end - 1 of rows: each has so many, the first n_taller of all one more.
+typedef struct tile_rows {
+    int64_t height, n_taller, first, end;
+} tile_rows;
+
+static int64_t tile_row(const tile_rows *x, int64_t tile)
 {
-    const int64_t at = row * g->a_row + x->k * g->a_column;
+    return tile * x->height + OT_MIN(tile, x->n_taller);
+}
 
-    if (g->a_type == OT_BF16) {
-        copy_a_of(to, pitch, operand_at(a, at, OT_BF16), g, rows, x->depth, OT_BF16);
-    } else if (g->a_type == OT_F16) {
-        copy_a_of(to, pitch, operand_at(a, at, OT_F16), g, rows, x->depth, OT_F16);
-    } else if (g->a_row != 1) {
-        copy_a_of(to, pitch, operand_at(a, at, OT_F32), g, rows, x->depth, OT_F32);
-    } else {
-        // floats behind the first GROUP_ROWS
-        const int64_t left = (g->k - 1) * g->a_column + g->m - at - GROUP_ROWS;
-        const int64_t safe =
-            left < 0 || pitch < GROUP_ROWS ? 0 : OT_MIN(left / g->a_column + 1, x->depth);
+// Tiles from this one on that are as tall.
+static int64_t count_as_tall(const tile_rows *x, int64_t tile)
+{
+    return (tile < x->n_taller ? OT_MIN(x->n_taller, x->end) : x->end) - tile;
+}
 
-        copy_a_columns(to, pitch, (const float *)a + at, g->a_column, rows, x->depth, safe);
+// n tiles, so many floats of each, which begin at these rows of `a`; they are tile_floats apart.
+OT_SIMD_INLINE void copy_a_tiles(float *to, int64_t tile_floats, const void *a, int64_t a_column,
+                                 const int64_t *rows, int n, int64_t n_floats, int64_t depth,
+                                 ot_dtype type)
+{
+    for (int64_t k = 0; k < depth; k++) {
+        const void *column = operand_at(a, k * a_column, type);
+
+        OT_SIMD_UNROLL
+        for (int i = 0; i < n; i++)
+            copy_elements(to + i * tile_floats + k * TILE_ROWS, operand_at(column, rows[i], type),
+                          n_floats, type);
     }
+}
+
+enum { TILES_TOGETHER = 8 }; // whole lines of the cache are read then
+
+// Tiles of `a`, whose columns are contiguous: each has TILE_ROWS floats of every column, of which
+// `rows` are there from the first on. What is behind the last row of a tile is never used.
+OT_SIMD_INLINE void copy_a_columns_of(float *to, const void *a, int64_t a_column, int64_t rows,
+                                      const tile_rows *x, int64_t depth, ot_dtype type)
+{
+    const int64_t tile_floats = TILE_ROWS * depth;
+
+    for (int64_t t = x->first, n; t < x->end; t += n, to += n * tile_floats) {
+        int64_t at[TILES_TOGETHER];
+        bool is_there = t + TILES_TOGETHER <= x->end;
+
+        n = 1;
+        if (is_there) {
+            for (int64_t i = 0; i < TILES_TOGETHER; i++)
+                at[i] = tile_row(x, t + i);
+            is_there = at[TILES_TOGETHER - 1] + TILE_ROWS <= rows;
+        }
+        if (is_there) {
+            n = TILES_TOGETHER;
+            copy_a_tiles(to, tile_floats, a, a_column, at, TILES_TOGETHER, TILE_ROWS, depth, type);
+        } else {
+            at[0] = tile_row(x, t);
+            copy_a_tiles(to, tile_floats, a, a_column, at, 1,
+                         OT_MIN(rows - at[0], (int64_t)TILE_ROWS), depth, type);
+        }
+    }
+}
+
+// Of rows `row` .. end - 1.
+static void copy_a_columns(float *to, const void *a, const ot__gemm *g, int64_t row, int64_t end,
+                           const tile_rows *tiles, const block *x)
+{
+    const int64_t at = row + x->k * g->a_column, rows = end - row;
+
+    if (g->a_type == OT_BF16)
+        copy_a_columns_of(to, operand_at(a, at, OT_BF16), g->a_column, rows, tiles, x->depth,
+                          OT_BF16);
+    else if (g->a_type == OT_F16)
+        copy_a_columns_of(to, operand_at(a, at, OT_F16), g->a_column, rows, tiles, x->depth,
+                          OT_F16);
+    else
+        copy_a_columns_of(to, operand_at(a, at, OT_F32), g->a_column, rows, tiles, x->depth,
+                          OT_F32);
 }
 
 // Panel of `columns` columns whose rows of k lie one after the other.
@@ -101,76 +152,80 @@ OT_SIMD_INLINE void copy_b_across(float *to, int64_t width, const void *b, int64
     }
 }
 
-enum { STRIP = 64 }; // k of all columns of a panel, before the next: they stay in the first cache
-
-// Four columns of a strip, n a multiple of 4.
-OT_SIMD_INLINE void transpose_strip(float *to, int64_t width, const void *b, int64_t b_column,
-                                    int64_t n, ot_dtype type)
+// y (rows; y_row floats apart) = columns of x, x_column apart.
+static void transpose_floats(float *y, int64_t y_row, const float *x, int64_t x_column,
+                             int64_t rows, int64_t columns)
 {
-    float lines[4 * STRIP];
-    const float *from = b;
-    int64_t row = b_column;
+    const ot__move move = {.y = y,
+                           .x = x,
+                           .rows = rows,
+                           .cols = columns,
+                           .y_row = y_row,
+                           .y_col = 1,
+                           .x_row = 1,
+                           .x_col = x_column};
 
-    if (type != OT_F32) {
-        for (int l = 0; l < 4; l++)
-            copy_elements(lines + l * STRIP, operand_at(b, l * b_column, type), n, type);
-        from = lines;
-        row = STRIP;
-    }
-    for (int64_t p = 0; p < n; p += 4)
-        ot__transpose4(to + p * width, width, from + p, row);
+    OT_ISA_NAME(ot__moves).transpose[OT__MOVE_FLOATS](&move);
 }
 
 // The same where each column's k lie one after the other.
 OT_SIMD_INLINE void copy_b_along(float *to, int64_t width, const void *b, int64_t b_column,
                                  int64_t columns, int64_t depth, ot_dtype type)
 {
-    const int64_t squares = columns / 4 * 4;
+    enum { COLUMNS = 16, STRIP = 64 }; // that are widened first
 
-    for (int64_t at = 0; at < depth; at += STRIP) {
-        const int64_t n = OT_MIN(depth - at, (int64_t)STRIP), whole = n / 4 * 4;
-
-        for (int64_t j = 0; j < squares; j += 4) {
-            transpose_strip(to + at * width + j, width, operand_at(b, j * b_column + at, type),
-                            b_column, whole, type);
-            for (int64_t p = at + whole; p < at + n; p++)
-                for (int64_t l = j; l < j + 4; l++)
-                    to[p * width + l] = element(b, l * b_column + p, type);
-        }
+    for (int64_t p = 0; p < depth && columns < width; p++)
+        memset(to + p * width + columns, 0, (size_t)(width - columns) * sizeof *to);
+    if (type == OT_F32) {
+        transpose_floats(to, width, b, b_column, depth, columns);
+        return;
     }
-    for (int64_t j = squares; j < width; j++)
-        for (int64_t p = 0; p < depth; p++)
-            to[p * width + j] = j < columns ? element(b, j * b_column + p, type) : 0;
+    for (int64_t j = 0; j < columns; j += COLUMNS)
+        for (int64_t at = 0; at < depth; at += STRIP) {
+            const int64_t n = OT_MIN(depth - at, (int64_t)STRIP),
+                          n_columns = OT_MIN(columns - j, (int64_t)COLUMNS);
+            float strip[COLUMNS * STRIP];
+
+            for (int64_t l = 0; l < n_columns; l++)
+                copy_elements(strip + l * STRIP, operand_at(b, (j + l) * b_column + at, type), n,
+                              type);
+            transpose_floats(to + at * width + j, width, strip, STRIP, n, n_columns);
+        }
 }
 
-// The panels that are not read, or copied, where they lie.
-OT_SIMD_INLINE void copy_b_of(const void *b, const ot__gemm *g, const block *x, ot_dtype type)
+OT_SIMD_INLINE void copy_b_of(const void *b, const ot__gemm *g, const block *x, int64_t p,
+                              ot_dtype type)
 {
-    for (int64_t p = 0; p < x->n_panels; p++) {
-        const int64_t j = panel_vector(x, p) * LANES, width = panel_vector(x, p + 1) * LANES - j;
-        const int64_t columns = OT_MIN(x->columns - j, width);
-        const void *from = operand_at(b, j * g->b_column, type);
-        float *to = x->copy + j * x->depth;
+    const int64_t j = panel_vector(x, p) * LANES, width = panel_vector(x, p + 1) * LANES - j;
+    const int64_t columns = OT_MIN(x->columns - j, width);
+    const void *from = operand_at(b, j * g->b_column, type);
 
-        if (x->origin != NULL && columns == width)
-            continue;
-        if (g->b_column == 1)
-            copy_b_across(to, width, from, g->b_row, columns, x->depth, type);
-        else
-            copy_b_along(to, width, from, g->b_column, columns, x->depth, type);
-    }
+    if (g->b_column == 1)
+        copy_b_across(panel_copy(x, p), width, from, g->b_row, columns, x->depth, type);
+    else
+        copy_b_along(panel_copy(x, p), width, from, g->b_column, columns, x->depth, type);
+}
+
+// Panel p, unless it is read, or copied, where it lies.
+static void copy_b_panel(const void *b, const ot__gemm *g, int64_t column, const block *x,
+                         int64_t p)
+{
+    const int64_t at = x->k * g->b_row + column * g->b_column;
+
+    if (x->origin != NULL && panel_vector(x, p + 1) * LANES <= x->columns)
+        return;
+    if (g->b_type == OT_BF16)
+        copy_b_of(operand_at(b, at, OT_BF16), g, x, p, OT_BF16);
+    else if (g->b_type == OT_F16)
+        copy_b_of(operand_at(b, at, OT_F16), g, x, p, OT_F16);
+    else
+        copy_b_of(operand_at(b, at, OT_F32), g, x, p, OT_F32);
 }
 
 static void copy_b(const void *b, const ot__gemm *g, int64_t column, const block *x)
 {
-    const int64_t at = x->k * g->b_row + column * g->b_column;
-
-    if (g->b_type == OT_BF16)
-        copy_b_of(operand_at(b, at, OT_BF16), g, x, OT_BF16);
-    else if (g->b_type == OT_F16)
-        copy_b_of(operand_at(b, at, OT_F16), g, x, OT_F16);
-    else
-        copy_b_of(operand_at(b, at, OT_F32), g, x, OT_F32);
+    for (int64_t p = 0; p < x->n_panels; p++)
+        copy_b_panel(b, g, column, x, p);
 }
 
 #endif

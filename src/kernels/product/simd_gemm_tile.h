@@ -6,152 +6,208 @@
 #include "kernels/simd.h"
 
 // Where a tile's results go: y[row * y_row + vector] or, at the borders and when y is transposed,
-// into `buffer` of MOST_ROWS rows.
+// into `buffer` of MOST_ROWS rows. Those of the next tile go `next` floats further.
 typedef struct target {
     float *y;
-    int64_t y_row;
+    int64_t y_row, next;
     float alpha;
     bool accumulates;
 } target;
 
 // The operands of a tile: `a` has a_row floats between rows and a_k between columns, `b` b_k
-// between rows and b_panel to the next panel. Where they are copied, the rows of b are left in
-// `copy`, one after the other.
+// between rows; those of the next tile are a_next and b_next floats further. Where they are copied,
+// the rows of b are left in `copy`, one after the other.
 typedef struct operands {
     const float *a, *b;
     float *copy;
-    int64_t a_row, a_k, b_k, b_panel, depth;
+    int64_t a_row, a_k, a_next, b_k, b_next, depth;
 } operands;
+
+// Where a tile finds its panel of b: in the first cache; in the second, or where it lies; or where
+// it lies, from where it is copied, too.
+typedef enum panel_kind { NEAR, FAR, COPIED, N_PANEL_KINDS } panel_kind;
 
 // Rows of `a` whose addresses are sums of one pointer and a multiple of a_row; those of the others
 // of a second pointer: registers cannot hold more multiples.
 enum { NEAR_ROWS = OT_ISA_LEVEL == 2 ? MOST_ROWS / 2 : MOST_ROWS };
 
-// (rows, depth) * (depth, vectors). All arguments but the structs are constants where it is called.
-OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vectors, bool copies)
+// Elements of k from one row of y that a tile fetches to the next: a power of two, few enough for
+// all rows of most tiles. 0: all rows at once, which the processor takes where they are few lines,
+// or there is no time.
+OT_SIMD_INLINE int64_t fetch_step(int64_t depth, int rows, int vectors)
 {
-    const int64_t a_row = o->a_row, a_k = o->a_k, b_k = o->b_k;
-    const target to = *t; // what is stored through it could change t
-    const int64_t tiles_ahead = o->depth >= DEPTH_TO_FETCH ? 1 : TILES_AHEAD;
-    const int64_t ahead = tiles_ahead * vectors * LANES;
-    const float *a = o->a, *far = a + NEAR_ROWS * a_row, *b = o->b;
-    float *copy = o->copy;
+    if (rows * ((vectors * LANES + CACHE_LINE - 1) / CACHE_LINE) <= LINES_AT_ONCE)
+        return 0;
+    return depth >= 8 * MAX_ROWS ? 4 : depth >= 4 * MAX_ROWS ? 2 : depth >= rows ? 1 : 0;
+}
+
+OT_SIMD_INLINE void fetch_y_row(const float *y, int vectors)
+{
+    OT_SIMD_UNROLL
+    for (int j = 0; j < vectors * LANES; j += CACHE_LINE)
+        __builtin_prefetch(y + j, 1);
+}
+
+// A tile on its way along k.
+typedef struct tile_state {
     ot__vector sum[MOST_ROWS][TILE_VECTORS];
+    const float *a, *far, *b;
+    float *copy;
+} tile_state;
+
+// One element of k.
+OT_SIMD_INLINE void tile_step(tile_state *s, const operands *o, int rows, int vectors,
+                              panel_kind kind)
+{
+    const int64_t a_row = o->a_row;
+    ot__vector column[TILE_VECTORS];
+
+    OT_SIMD_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        column[v] = ot__vector_load(s->b + v * LANES);
+        if (kind == COPIED)
+            ot__vector_store(s->copy + v * LANES, column[v]);
+        if (kind == COPIED || (kind == FAR && FETCHES_PANELS))
+            __builtin_prefetch(s->b + ROWS_AHEAD * o->b_k + v * LANES);
+    }
+    OT_SIMD_UNROLL
+    for (int i = 0; i < rows; i++)
+        OT_SIMD_UNROLL
+    for (int v = 0; v < vectors; v++)
+        s->sum[i][v] +=
+            (i < NEAR_ROWS ? s->a[i * a_row] : s->far[(i - NEAR_ROWS) * a_row]) * column[v];
+    s->a += o->a_k;
+    s->far += o->a_k;
+    s->b += o->b_k;
+    s->copy += vectors * LANES;
+}
+
+// (rows, depth) * (depth, vectors). All arguments but the structs are constants where it is called.
+OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vectors, panel_kind kind)
+{
+    const int64_t step = fetch_step(o->depth, rows, vectors), last = OT_MIN(o->depth, rows * step);
+    const operands in = *o;
+    tile_state s = {.a = in.a, .far = in.a + NEAR_ROWS * in.a_row, .b = in.b, .copy = in.copy};
+    const float *fetched = t->y;
 
     OT_SIMD_UNROLL
     for (int i = 0; i < rows; i++)
         OT_SIMD_UNROLL
     for (int v = 0; v < vectors; v++)
-        sum[i][v] = (ot__vector){0};
+        s.sum[i][v] = (ot__vector){0};
     OT_SIMD_UNROLL
-    for (int i = 0; i < rows; i++)
-        OT_SIMD_UNROLL
-    for (int j = 0; j < vectors * LANES; j += CACHE_LINE)
-        __builtin_prefetch(to.y + i * to.y_row + ahead + j, 1);
-    for (int64_t k = o->depth; k > 0; k--) {
-        ot__vector column[TILE_VECTORS];
-
-        OT_SIMD_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            column[v] = ot__vector_load(b + v * LANES);
-            if (copies)
-                ot__vector_store(copy + v * LANES, column[v]);
-            if (copies || FETCHES_PANELS)
-                __builtin_prefetch(b + ROWS_AHEAD * b_k + v * LANES);
+    for (int i = 0; i < rows && step == 0; i++)
+        fetch_y_row(fetched + i * t->y_row, vectors);
+    for (int64_t k = 0; k < last; k++) {
+        if ((k & (step - 1)) == 0) {
+            fetch_y_row(fetched, vectors);
+            fetched += t->y_row;
         }
-        OT_SIMD_UNROLL
-        for (int i = 0; i < rows; i++)
-            OT_SIMD_UNROLL
-        for (int v = 0; v < vectors; v++)
-            sum[i][v] += (i < NEAR_ROWS ? a[i * a_row] : far[(i - NEAR_ROWS) * a_row]) * column[v];
-        a += a_k;
-        far += a_k;
-        b += b_k;
-        copy += vectors * LANES;
+        tile_step(&s, &in, rows, vectors, kind);
     }
-    float *y = to.y;
+    for (int64_t k = in.depth - last; k > 0; k--)
+        tile_step(&s, &in, rows, vectors, kind);
 
-    if (to.alpha != 1) {
+    const float alpha = t->alpha;
+    const bool accumulates = t->accumulates;
+    const int64_t y_row = t->y_row;
+    float *y = t->y;
+
+    if (alpha != 1) {
         OT_SIMD_UNROLL
         for (int i = 0; i < rows; i++)
             OT_SIMD_UNROLL
         for (int v = 0; v < vectors; v++)
-            sum[i][v] *= to.alpha;
+            s.sum[i][v] *= alpha;
     }
-    if (to.accumulates) {
+    if (accumulates) {
         OT_SIMD_UNROLL
-        for (int i = 0; i < rows; i++, y += to.y_row)
+        for (int i = 0; i < rows; i++, y += y_row)
             OT_SIMD_UNROLL
         for (int v = 0; v < vectors; v++)
-            ot__vector_store(y + v * LANES, sum[i][v] + ot__vector_load(y + v * LANES));
+            ot__vector_store(y + v * LANES, s.sum[i][v] + ot__vector_load(y + v * LANES));
     } else {
         OT_SIMD_UNROLL
-        for (int i = 0; i < rows; i++, y += to.y_row)
+        for (int i = 0; i < rows; i++, y += y_row)
             OT_SIMD_UNROLL
         for (int v = 0; v < vectors; v++)
-            ot__vector_store(y + v * LANES, sum[i][v]);
+            ot__vector_store(y + v * LANES, s.sum[i][v]);
     }
 }
 
-// Of n panels of as many vectors.
-OT_SIMD_INLINE void tiles(const target *t, const operands *o, int64_t n, int rows, int vectors,
-                          bool copies)
+// What tiles are told goes along with them: a copy of it, in wide registers, would wait for all
+// that is still to be stored.
+OT_SIMD_INLINE void tiles(target *t, operands *o, int64_t n, int rows, int vectors, panel_kind kind)
 {
-    target to = *t;
-    operands from = *o;
-
     for (; n > 0; n--) {
-        tile(&to, &from, rows, vectors, copies);
-        to.y += vectors * LANES;
-        from.b += from.b_panel;
-        from.copy += vectors * LANES * from.depth;
+        tile(t, o, rows, vectors, kind);
+        t->y += t->next;
+        o->a += o->a_next;
+        o->b += o->b_next;
+        o->copy += vectors * LANES * o->depth;
     }
 }
 
-// The tiles of `rows` rows and `vectors` vectors, which the compiler must know to keep the sums in
-// registers.
-#define TILE_CASE(rows, vectors)                                                                   \
-    case rows:                                                                                     \
-        tiles(t, o, n, rows, vectors, copies);                                                     \
-        break;
-#define TILE_CASES_4(v) TILE_CASE(1, v) TILE_CASE(2, v) TILE_CASE(3, v) TILE_CASE(4, v)
-#define TILE_CASES_6(v) TILE_CASES_4(v) TILE_CASE(5, v) TILE_CASE(6, v)
-#define TILE_CASES_8(v) TILE_CASES_6(v) TILE_CASE(7, v) TILE_CASE(8, v)
-#define TILE_CASES_12(v)                                                                           \
-    TILE_CASES_8(v) TILE_CASE(9, v) TILE_CASE(10, v) TILE_CASE(11, v) TILE_CASE(12, v)
-#define TILE_CASES_TO(rows, v) TILE_CASES_TO_(rows, v)
-#define TILE_CASES_TO_(rows, v)                                                                    \
-    switch (n_rows) {                                                                              \
-        TILE_CASES_##rows(v)                                                                       \
+// The tiles of so many rows and vectors, which the compiler must know to keep the sums in
+// registers: a function each, because it runs out of them in one that has all.
+typedef void tile_function(target *t, operands *o, int64_t n);
+
+#define TILE(rows, vectors)                                                                        \
+    static void near_##rows##_##vectors(target *t, operands *o, int64_t n)                         \
+    {                                                                                              \
+        tiles(t, o, n, rows, vectors, NEAR);                                                       \
     }                                                                                              \
-    break
-OT_SIMD_INLINE void tile_across(int n_rows, int n_vectors, int64_t n, const target *t,
-                                const operands *o, bool copies)
-{
-    switch (n_vectors) {
-#if MAX_VECTORS > 3
-    case 4:
-        TILE_CASES_TO(MAX_ROWS, 4);
-#endif
-#if MAX_VECTORS > 2
-    case 3:
-        TILE_CASES_TO(MAX_ROWS, 3);
-#endif
-    case 2:
-        TILE_CASES_TO(MAX_ROWS, 2);
-    default:
-        TILE_CASES_TO(ROWS_OF_ONE, 1);
+    static void far_##rows##_##vectors(target *t, operands *o, int64_t n)                          \
+    {                                                                                              \
+        tiles(t, o, n, rows, vectors, FAR);                                                        \
+    }                                                                                              \
+    static void copied_##rows##_##vectors(target *t, operands *o, int64_t n)                       \
+    {                                                                                              \
+        tiles(t, o, n, rows, vectors, COPIED);                                                     \
     }
-}
+#define TILES_4(v) TILE(1, v) TILE(2, v) TILE(3, v) TILE(4, v)
+#define TILES_6(v) TILES_4(v) TILE(5, v) TILE(6, v)
+#define TILES_8(v) TILES_6(v) TILE(7, v) TILE(8, v)
+#define TILES_12(v) TILES_8(v) TILE(9, v) TILE(10, v) TILE(11, v) TILE(12, v)
 
-static void multiply(int rows, int vectors, int64_t n, const target *t, const operands *o)
-{
-    tile_across(rows, vectors, n, t, o, false);
-}
+#define KINDS(rows, v)                                                                             \
+    {                                                                                              \
+        near_##rows##_##v, far_##rows##_##v, copied_##rows##_##v                                   \
+    }
+#define NAMES_4(v) KINDS(1, v), KINDS(2, v), KINDS(3, v), KINDS(4, v)
+#define NAMES_6(v) NAMES_4(v), KINDS(5, v), KINDS(6, v)
+#define NAMES_8(v) NAMES_6(v), KINDS(7, v), KINDS(8, v)
+#define NAMES_12(v) NAMES_8(v), KINDS(9, v), KINDS(10, v), KINDS(11, v), KINDS(12, v)
 
-static void multiply_copying(int rows, int vectors, int64_t n, const target *t, const operands *o)
+#define TILES_TO(rows, v) TILES_TO_(rows, v)
+#define TILES_TO_(rows, v) TILES_##rows(v)
+#define NAMES_TO(rows, v) NAMES_TO_(rows, v)
+#define NAMES_TO_(rows, v) NAMES_##rows(v)
+
+TILES_TO(ROWS_OF_ONE, 1)
+TILES_TO(MAX_ROWS, 2)
+#if MAX_VECTORS > 2
+TILES_TO(MAX_ROWS, 3)
+#endif
+#if MAX_VECTORS > 3
+TILES_TO(MAX_ROWS, 4)
+#endif
+
+static tile_function *const tile_functions[TILE_VECTORS][MOST_ROWS][N_PANEL_KINDS] = {
+    {NAMES_TO(ROWS_OF_ONE, 1)},
+    {NAMES_TO(MAX_ROWS, 2)},
+#if MAX_VECTORS > 2
+    {NAMES_TO(MAX_ROWS, 3)},
+#endif
+#if MAX_VECTORS > 3
+    {NAMES_TO(MAX_ROWS, 4)},
+#endif
+};
+
+static void multiply(int64_t rows, int64_t vectors, int64_t n, target *t, operands *o,
+                     panel_kind kind)
 {
-    tile_across(rows, vectors, n, t, o, true);
+    tile_functions[vectors - 1][rows - 1][kind](t, o, n);
 }
 
 #endif
