@@ -88,13 +88,13 @@ typedef struct ot__gemm_kernel {
     // Lanes go along k where rows or columns would fill at most so many eighths of those of their
     // vectors; 0: never. Also where they fill one vector and k is at least full_dots_depth.
     int64_t dots_eighths, full_dots_depth;
-    int64_t dots_depth, dots_row;  // of a block then, and floats of a line of it that is copied
-    int64_t columns_depth;         // of blocks where columns of a are contiguous
-    int64_t most_depth;            // where y has fewer columns than a block
-    int64_t most_width;            // where the second cache is large
-    int64_t a_row;                 // floats of a row of a tile that is copied by rows
-    int64_t few_panels;            // of y, and
-    int64_t few_rows, few_columns; // of a do not pay for copying it by columns
+    int64_t dots_depth, dots_row; // of a block then, and floats of a line of it that is copied
+    int64_t columns_depth, large_depth; // of blocks where columns of a are contiguous
+    int64_t most_depth;                 // where y has fewer columns than a block
+    int64_t most_width;                 // where the second cache is large
+    int64_t a_row;                      // floats of a row of a tile that is copied by rows
+    int64_t few_panels;                 // of y, and
+    int64_t few_rows, few_columns;      // of a do not pay for copying it by columns
     int64_t shallow;          // blocks of k: tiles go along them, and else down a block of a, of
     int64_t most_copied_rows; // so many
     int64_t staged_rows, staged_width; // at most; the former where k has several blocks

@@ -41,8 +41,9 @@ enum { LARGE = 3072 };
 // On Intel's processors with so many rows, where b, packed, stays in the second cache.
 enum { MANY_ROWS_TO_PACK = 1024, MOST_TO_PACK = 1 << 18 };
 
-// With fewer rows of a our own code takes too long to transpose b.
-enum { ROWS_TO_TRANSPOSE = 1024 };
+// With fewer rows of a our own code takes too long to transpose b; on Intel's processors only a b
+// of so many elements.
+enum { ROWS_TO_TRANSPOSE = 1024, MUCH_TO_TRANSPOSE = 1 << 23 };
 
 // With AVX2 oneDNN is ahead from so many rows and columns of y on, and in batches of few; at some
 // sizes between it makes half of what it makes there.
@@ -60,8 +61,10 @@ enum { MANY_ROWS = 512, FEW_ROWS = 256 };
 //   a * b^T   1024 256 768  254  253        254        198  187        198
 //             1024 256 1024                            210  205        208
 //             1024 1024 256 255  256        257        202  203        202
-//             512 768 3072  240  254        231        176  206        183
-//             512 3072 768  220  242        228        175  202        180
+//             512 768 3072  240  254        231        210  205        182
+//             512 3072 768  220  242        228        206  201        180
+//             768 768 768                              192  181        179
+//             512 768 30522                            160  177        161
 //   a^T * b   256 1024 1024 237  248        237        203  194        185
 //             1024 256 1024 241  250        250        187  182        175
 //             1024 1024 ^T  226  233        239        205  191        194
@@ -136,7 +139,8 @@ bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
         return is_ahead_with_avx2(p);
     if (!is_one && (!a_transposed || is_intel()))
         return answer(p, true, "batches, with AVX-512");
-    if (is_one && !a_transposed && g->b_column != 1 && g->m < (int64_t)ROWS_TO_TRANSPOSE)
+    if (is_one && !a_transposed && g->b_column != 1 && g->m < (int64_t)ROWS_TO_TRANSPOSE &&
+        (!is_intel() || g->n * g->k >= (int64_t)MUCH_TO_TRANSPOSE))
         return answer(p, true, "B transposed and few rows, with AVX-512");
     if (is_intel()) {
         p->packs = !a_transposed && g->m >= (int64_t)MANY_ROWS_TO_PACK &&

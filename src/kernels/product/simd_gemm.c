@@ -20,7 +20,8 @@
 // multiplications under way; such tiles read a where it lies. Blocks of b are DEPTH rows of WIDTH
 // columns; where y has fewer columns they are deeper, up to MOST_DEPTH, and where they would take
 // less than half of the second cache, wider, up to MOST_WIDTH. Where columns of `a` are contiguous,
-// blocks are COLUMNS_DEPTH deep: with it a panel stays in the first cache.
+// blocks are COLUMNS_DEPTH deep: with it a panel stays in the first cache. Where y is large they
+// are LARGE_DEPTH deep.
 #if OT_ISA_LEVEL == 2 // 32 registers
 #define MAX_ROWS 8
 #define ROWS_OF_ONE 8
@@ -56,9 +57,12 @@ enum {
     FEW_PANELS = 2,           // which do not pay for copying columns of `a`; nor do
     FEW_ROWS = 2 * TILE_ROWS, // and
     FEW_COLUMNS = 8,          // of it
-    SHALLOW = 16,  // elements of k, with which tiles go along a block of b although they copy `a`
-    FEW_TILES = 4, // rows of them that do not pay for copying `b`
-    MOST_COPIED_ROWS = 512, // of `a`
+    LARGE_DEPTH = OT_ISA_LEVEL > 0 ? 512 : COLUMNS_DEPTH, // of those blocks where y is large
+    SHALLOW = 16, // elements of k, with which tiles go along a block of b although they copy `a`
+    FEW_TILES = OT_ISA_LEVEL == 2 ? 4 : 1,    // rows of them that do not pay for copying `b`; fewer
+    FEW_CLASHING = OT_ISA_LEVEL == 2 ? 2 : 1, // where its rows fall on the same lines of the first
+    CLASH = 1024,                             // cache: a multiple of so many floats apart
+    MOST_COPIED_ROWS = 512,                   // of `a`
     STAGED_WIDTH = 512,
     ROWS_AHEAD = 8,                     // of `b` that are fetched while it is copied, and
     FETCHES_PANELS = OT_ISA_LEVEL == 2, // while it is read from the second cache
@@ -279,6 +283,14 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
     }
 }
 
+// Rows of tiles that do not pay for copying b.
+static int64_t few_tiles(const ot__gemm_plan *plan)
+{
+    if (plan->a_rows > 0)
+        return 1;
+    return plan->g.b_row % CLASH == 0 ? FEW_CLASHING : FEW_TILES;
+}
+
 // The rows of a part, and a block of its columns: y is its first element. The panels of b are
 // copied unless they are there from the rows before.
 static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
@@ -298,8 +310,7 @@ static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
 
         if (reads_b) {
             x.origin = (const float *)b + k * g->b_row + part->column;
-            x.copies =
-                part->row_end - part->row > (plan->a_rows > 0 ? 1 : (int64_t)FEW_TILES) * TILE_ROWS;
+            x.copies = part->row_end - part->row > few_tiles(plan) * TILE_ROWS;
         }
         if (plan->a_rows > 0) {
             x.is_one_panel = true;
@@ -472,6 +483,7 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .depth = DEPTH,
     .most_depth = MOST_DEPTH,
     .columns_depth = COLUMNS_DEPTH,
+    .large_depth = LARGE_DEPTH,
     .width = WIDTH,
     .most_width = MOST_WIDTH,
     .a_row = A_ROW,
