@@ -6,7 +6,7 @@
 #include "kernels/kernels.h"
 #include "kernels/simd_floats.h"
 
-enum { LINE = 512 }; // at least MOST_WIDTH, COLUMNS_WIDTH and STAGED_ROWS
+enum { LINE = 512 }; // of what is widened: at least STAGED_WIDTH and STAGED_ROWS
 
 static size_t operand_size(ot_dtype type)
 {
