@@ -54,17 +54,6 @@ static int64_t first_draw(const ot__attention *a, int64_t batch, int64_t head)
     return (batch * a->heads + head) * a->queries * a->keys;
 }
 
-// n queries, at most a panel, one a lane.
-static void read_panel(float *panel, float *copy, const float *from, const ot__heads *lies,
-                       int64_t n, int64_t size, float factor)
-{
-    const int64_t pitch = pitch_of(size);
-
-    copy_positions(copy, pitch, from, lies, n, size, factor);
-    memset(copy + n * pitch, 0, (size_t)((PANEL - n) * pitch) * sizeof *copy);
-    turn_panel(panel, PANEL, copy, pitch, PANEL, whole_quads(size));
-}
-
 // ---- forward ----
 
 typedef struct forward_scratch {
@@ -125,7 +114,8 @@ static void attend_block(const ot__attention *a, const rows *r, const forward_sc
                                 .b_k = PANEL,
                                 .rows = a->value_size,
                                 .depth = block->n_keys,
-                                .n_early = block->n_early});
+                                .n_early = block->n_early},
+                     block->key == 0 ? TILE_SET : TILE_SCALE_ADD);
 }
 
 static void finish_panel(const ot__attention *a, const forward_scratch *s, const online *state,
@@ -138,8 +128,7 @@ static void finish_panel(const ot__attention *a, const forward_scratch *s, const
     for (int64_t e = 0; e < a->value_size; e++)
         for (int l = 0; l < PANEL; l++)
             s->y[e * PANEL + l] *= inverse[l];
-    turn_panel(s->copy, pitch_of(a->value_size), s->y, PANEL, whole_quads(a->value_size), PANEL);
-    store_positions(y, &a->y, s->copy, pitch_of(a->value_size), n, a->value_size, 1);
+    store_panel(y, &a->y, s->y, s->copy, n, a->value_size, 1);
     if (lse == NULL)
         return;
     OT_SIMD_LOOP
@@ -166,7 +155,8 @@ static void attend_panel(const ot__attention_plan *plan, const ot__attention_dat
                (const float *)d->q + ot__heads_at(&a->q, part->batch, part->head) +
                    query * a->q.position,
                &a->q, n, a->head_size, a->scale);
-    memset(s->y, 0, (size_t)(PANEL * whole_quads(a->value_size)) * sizeof *s->y);
+    if (keys == 0)
+        memset(s->y, 0, (size_t)(PANEL * a->value_size) * sizeof *s->y);
     for (int64_t key = 0; key < keys; key += KEYS) {
         const int64_t n_keys = OT_MIN(keys - key, (int64_t)KEYS);
         const score_block block = {.scores = s->scores,

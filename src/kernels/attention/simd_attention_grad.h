@@ -99,8 +99,10 @@ static void read_statistics(const grad_job *j, int64_t query, int64_t n)
                 lanes[l] += dy[e + l] * yi[e + l];
         for (; e < a->value_size; e++)
             sum += dy[e] * yi[e * a->y.element];
-        for (int l = 0; l < LANES; l++)
-            sum += lanes[l];
+        for (int half = LANES / 2; half > 0; half /= 2)
+            for (int l = 0; l < half; l++)
+                lanes[l] += lanes[l + half];
+        sum += lanes[0];
         j->s.delta[i] = sum;
         // Where nothing took part, e^(score - infinity) is 0.
         j->s.lse[i] = a->has_zero_rows && lse[i] == -INFINITY ? INFINITY : lse[i];
@@ -118,7 +120,7 @@ static void read_queries(const grad_job *j, int64_t query, int64_t n)
     read_block(j->s.q_panel, j->s.q, q, &a->q, n, a->head_size, a->scale);
     read_block(j->s.dy_panel, j->s.dy, dy, &a->y, n, a->value_size, 1);
     read_statistics(j, query, n);
-    if (j->dq)
+    if (j->dq && keys_of(a, query + n - 1) == 0)
         memset(j->s.dq_panel, 0, (size_t)panels_floats(a->head_size) * sizeof *j->s.dq_panel);
 }
 
@@ -127,12 +129,10 @@ static void write_dq(const grad_job *j, int64_t query, int64_t n)
     const ot__attention *a = j->a;
     float *dq = (float *)j->d->dq + ot__heads_at(&a->q, j->batch, j->head);
 
-    for (int64_t i = 0; i < n; i += PANEL) {
-        turn_panel(j->s.q, j->q_pitch, j->s.dq_panel + i * whole_quads(a->head_size), PANEL,
-                   whole_quads(a->head_size), PANEL);
-        store_positions(dq + (query + i) * a->q.position, &a->q, j->s.q, j->q_pitch,
-                        OT_MIN(n - i, (int64_t)PANEL), a->head_size, a->scale);
-    }
+    for (int64_t i = 0; i < n; i += PANEL)
+        store_panel(dq + (query + i) * a->q.position, &a->q,
+                    j->s.dq_panel + i * whole_quads(a->head_size), j->s.q,
+                    OT_MIN(n - i, (int64_t)PANEL), a->head_size, a->scale);
 }
 
 // ---- a block of scores ----
@@ -166,7 +166,8 @@ static void panel_score_gradients(const grad_job *j, const score_block *b, int64
                                     .b_k = QUERIES,
                                     .rows = a->head_size,
                                     .depth = b->n_keys,
-                                    .n_early = b->n_early});
+                                    .n_early = b->n_early},
+                         b->key == 0 ? TILE_SET : TILE_ADD);
 }
 
 // One panel of the block: P, dS, and its part of dQ. Keys behind those that take part in it get

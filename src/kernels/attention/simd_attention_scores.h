@@ -172,6 +172,29 @@ typedef struct online {
     float largest[PANEL], sum[PANEL];
 } online;
 
+enum { MAXIMA = 8 }; // at once, because each waits for the one before
+
+// The largest of n_keys scores of each lane, and of `before`.
+static ot__vector largest_score(const float *scores, int64_t row, int64_t n_keys, ot__vector before)
+{
+    ot__vector largest[MAXIMA];
+    int64_t j = 0;
+
+    OT_SIMD_UNROLL
+    for (int i = 0; i < MAXIMA; i++)
+        largest[i] = before;
+    for (; j + MAXIMA <= n_keys; j += MAXIMA)
+        OT_SIMD_UNROLL
+    for (int i = 0; i < MAXIMA; i++)
+        largest[i] = ot__vector_max(ot__vector_load(scores + (j + i) * row), largest[i]);
+    for (; j < n_keys; j++)
+        largest[0] = ot__vector_max(ot__vector_load(scores + j * row), largest[0]);
+    OT_SIMD_UNROLL
+    for (int i = 1; i < MAXIMA; i++)
+        largest[0] = ot__vector_max(largest[i], largest[0]);
+    return largest[0];
+}
+
 // Scores become e^(score - largest). factor: what older results are multiplied by.
 static void online_softmax(const score_block *b, online *state, float *factor)
 {
@@ -179,10 +202,9 @@ static void online_softmax(const score_block *b, online *state, float *factor)
         const int64_t n_keys = lane < LATE ? b->n_early : b->n_keys;
         float *scores = b->scores + lane;
         const ot__vector before = ot__vector_load(state->largest + lane);
-        ot__vector largest = before, shift, sum, scale;
+        const ot__vector largest = largest_score(scores, b->row, n_keys, before);
+        ot__vector shift, sum, scale;
 
-        for (int64_t j = 0; j < n_keys; j++)
-            largest = ot__vector_max(ot__vector_load(scores + j * b->row), largest);
         shift = ot__vector_max(largest, ot__vector_of(-FLT_MAX)); // -infinity less itself is NaN
         sum = exp_scores(scores, b->row, n_keys, shift);
         scale = before - shift;

@@ -153,8 +153,8 @@ static void multiply_rows(const product *p)
     multiply_range(p, p->n_early, p->rows, LATE, LATE_VECTORS, TILE_SET, p->a_row, 1);
 }
 
-// One panel of columns, a's columns one after the other: y * factor + a * b, or y + a * b.
-static void multiply_columns(const product *p)
+// One panel of columns, a's columns one after the other: a * b, y + a * b or y * factor + a * b.
+static void multiply_columns(const product *p, tile_kind kind)
 {
     product early = *p, late = *p;
 
@@ -162,7 +162,9 @@ static void multiply_columns(const product *p)
     late.depth = p->depth - p->n_early;
     late.a += p->n_early * p->a_k;
     late.b += p->n_early * p->b_k;
-    if (p->factor != NULL)
+    if (kind == TILE_SET)
+        multiply_range(&early, 0, p->rows, 0, TILE_VECTORS, TILE_SET, 1, p->a_k);
+    else if (kind == TILE_SCALE_ADD)
         multiply_range(&early, 0, p->rows, 0, TILE_VECTORS, TILE_SCALE_ADD, 1, p->a_k);
     else
         multiply_range(&early, 0, p->rows, 0, TILE_VECTORS, TILE_ADD, 1, p->a_k);
@@ -242,13 +244,62 @@ static int64_t whole_quads(int64_t n)
     return (n + 3) / 4 * 4;
 }
 
-// to[column][row] = from[row][column]; rows and columns are multiples of 4.
+// to[column][row] = from[row][column]
 static void turn_panel(float *to, int64_t to_row, const float *from, int64_t from_row, int64_t rows,
                        int64_t columns)
 {
-    for (int64_t i = 0; i < rows; i += 4)
-        for (int64_t j = 0; j < columns; j += 4)
-            ot__transpose4(to + j * to_row + i, to_row, from + i * from_row + j, from_row);
+    const ot__move move = {.y = to,
+                           .x = from,
+                           .rows = columns,
+                           .cols = rows,
+                           .y_row = to_row,
+                           .y_col = 1,
+                           .x_row = 1,
+                           .x_col = from_row};
+
+    OT_ISA_NAME(ot__moves).transpose[OT__MOVE_FLOATS](&move);
+}
+
+static void scale_panel(float *panel, int64_t size, float factor)
+{
+    OT_SIMD_LOOP
+    for (int64_t e = 0; e < size * PANEL; e++)
+        panel[e] *= factor;
+}
+
+// n positions of a tensor, at most a panel, become lanes; the other lanes become 0.
+static void read_panel(float *panel, float *copy, const float *from, const ot__heads *lies,
+                       int64_t n, int64_t size, float factor)
+{
+    const int64_t pitch = pitch_of(size);
+
+    if (lies->element == 1 && n == PANEL) {
+        for (int64_t i = 0; i < n; i++)
+            fetch_row(from + i * lies->position, lies, size, false);
+        turn_panel(panel, PANEL, from, lies->position, PANEL, size);
+        scale_panel(panel, size, factor);
+        return;
+    }
+    copy_positions(copy, pitch, from, lies, n, size, factor);
+    memset(copy + n * pitch, 0, (size_t)((PANEL - n) * pitch) * sizeof *copy);
+    turn_panel(panel, PANEL, copy, pitch, PANEL, size);
+}
+
+// The first n lanes become positions of a tensor, times factor. The panel is used up.
+static void store_panel(float *to, const ot__heads *lies, float *panel, float *copy, int64_t n,
+                        int64_t size, float factor)
+{
+    const int64_t pitch = pitch_of(size);
+
+    if (lies->element == 1 && n == PANEL) {
+        for (int64_t i = 0; i < n; i++)
+            fetch_row(to + i * lies->position, lies, size, true);
+        scale_panel(panel, size, factor);
+        turn_panel(to, lies->position, panel, PANEL, size, PANEL);
+        return;
+    }
+    turn_panel(copy, pitch, panel, PANEL, size, PANEL);
+    store_positions(to, lies, copy, pitch, n, size, factor);
 }
 
 #endif

@@ -80,12 +80,39 @@ OT_SIMD_INLINE void FN(transpose_band)(FN(element) * y, int64_t y_row, const FN(
             y[i * y_row + c] = x[c * x_col + i];
 }
 
-// y_col = 1 and x_row = 1. Blocks are cache lines of both: what is read of x's lines goes through a
-// buffer, because columns that are a power of two apart push each other out of the cache.
+// y (LINE, y_row apart; LINE) = x (LINE, x_col apart; LINE) transposed. What is read of x's lines
+// is read at once, or goes through a buffer, because columns that are a power of two apart push
+// each other out of the cache.
+static void FN(transpose_block)(FN(element) * y, int64_t y_row, const FN(element) * x,
+                                int64_t x_col)
+{
+#ifdef TURN_SQUARE
+    for (int64_t c = 0; c < FN(LINE); c += FN(WIDTH))
+        for (int64_t r = 0; r < FN(LINE); r += FN(WIDTH)) {
+            wide64 v[FN(WIDTH)];
+
+            OT_SIMD_UNROLL
+            for (int i = 0; i < FN(WIDTH); i++)
+                v[i] = *(const wide64 *)(const void *)(x + (c + i) * x_col + r);
+            TURN_SQUARE(v);
+            OT_SIMD_UNROLL
+            for (int i = 0; i < FN(WIDTH); i++)
+                *(wide64 *)(void *)(y + (r + i) * y_row + c) = v[i];
+        }
+#else
+    T block[FN(LINE) * FN(LINE)];
+
+    for (int64_t c = 0; c < FN(LINE); c++)
+        memcpy(&block[c * FN(LINE)], x + c * x_col, LINE_BYTES);
+    for (int64_t k = 0; k < FN(LINE); k += FN(EACH))
+        FN(transpose_band)(y + k * y_row, y_row, block + k, FN(LINE), FN(LINE));
+#endif
+}
+
+// y_col = 1 and x_row = 1. Blocks are cache lines of both.
 static void FN(transpose)(const ot__move *p)
 {
     const int64_t y_row = p->y_row, x_col = p->x_col, rows = p->rows / FN(EACH) * FN(EACH);
-    T block[FN(LINE) * FN(LINE)];
 
     for (int64_t from = 0; from < p->cols; from += FN(LINE)) {
         const int64_t n = OT_MIN(FN(LINE), p->cols - from);
@@ -93,12 +120,8 @@ static void FN(transpose)(const ot__move *p)
         const FN(element) *x = (const FN(element) *)p->x + from * x_col;
         int64_t r = 0;
 
-        for (; r + FN(LINE) <= rows; r += FN(LINE)) {
-            for (int64_t c = 0; c < n; c++)
-                memcpy(&block[c * FN(LINE)], x + c * x_col + r, LINE_BYTES);
-            for (int64_t k = 0; k < FN(LINE); k += FN(EACH))
-                FN(transpose_band)(y + (r + k) * y_row, y_row, block + k, FN(LINE), n);
-        }
+        for (; n == FN(LINE) && r + FN(LINE) <= rows; r += FN(LINE))
+            FN(transpose_block)(y + r * y_row, y_row, x + r, x_col);
         for (; r < rows; r += FN(EACH))
             FN(transpose_band)(y + r * y_row, y_row, x + r, x_col, n);
     }
