@@ -50,6 +50,9 @@ typedef struct ot__gemm_plan {
     int64_t depth, width;         // of blocks, at most
     int64_t a_rows;               // of a that are copied by columns at a time, at most; 0: none
     int64_t a_floats;             // of the copy of a, where scratch begins; 0: a is read
+    bool reads_b;                 // whole panels of it, which a part of more than most_rows_reading
+    int64_t most_rows_reading;    // rows copies meanwhile
+    bool goes_down;               // tiles are computed panel by panel of b
     int n_row_parts, n_col_parts; // of y, for threads
     // Rows whose results are complete in scratch before they are rounded; 0: y is where they sum
     // up.
@@ -95,8 +98,11 @@ typedef struct ot__gemm_kernel {
     int64_t a_row;                      // floats of a row of a tile that is copied by rows
     int64_t few_panels;                 // of y, and
     int64_t few_rows, few_columns;      // of a do not pay for copying it by columns
-    int64_t shallow;          // blocks of k: tiles go along them, and else down a block of a, of
-    int64_t most_copied_rows; // so many
+    int64_t rows_reading;  // that do not pay for copying b, where its rows do not fall on the same
+    int64_t rows_clashing; // lines of the second cache, and where they do
+    int64_t rows_down;     // of a that lie in the second cache whatever panel of b is copied
+    int64_t shallow;       // blocks of k: tiles go along them, and else down a block of a, of
+    int64_t most_copied_rows;          // so many
     int64_t staged_rows, staged_width; // at most; the former where k has several blocks
 } ot__gemm_kernel;
 

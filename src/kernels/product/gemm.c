@@ -10,24 +10,29 @@
 enum { THREAD_MIN = 100000, ALIGNMENT_FLOATS = 16 };
 
 // y^T = b^T * a^T: the operand that needs transposing element by element becomes the smaller one.
-// Elements of y cost so many times as much: they are transposed tile by tile. By bench kernels,
-// Intel with AVX-512, GFLOP/s:
+// Elements of y cost so many times as much, and less where y is small: they are transposed tile by
+// tile. By bench kernels, Intel with AVX-512, GFLOP/s:
 //
-//   a * b^T   as it is swapped                as it is swapped
-//   32 1024 1024  99   146      256 1024 1024 154      144
-//   64 512 784    136  156      256 3072 768  154      138
-//   64 120 400    129  146      512 3072 768  163      136
-//   128 768 768   146  144      512 768 3072  162      146
-static const double COST_OF_Y = 2.8;
+//   a * b^T       as it is  swapped  AVX2: as it is  swapped
+//   32 100 100    111       130            63        73
+//   64 84 120     128       132            71        73
+//   64 512 784    139       156            75        82
+//   128 512 512   158       165            81        84
+//   128 768 768   151       156            78        80
+//   256 1024 1024 156       157            81        77
+//   256 3072 768  154       149            79        70
+//   512 768 3072  160       149            82        74
+static const double COST_OF_Y = 3, COST_OF_SMALL_Y = 0.4, SMALL_Y = 0x1p16;
 
 static bool should_swap(const ot__gemm *g)
 {
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    const double cost = m * n <= SMALL_Y ? COST_OF_SMALL_Y : COST_OF_Y;
 
     if (g->b_column == 1)
         return false;
     // As it is b is transposed; swapped a, unless its columns are contiguous, and y.
-    return (g->a_row == 1 ? 0 : m * k) + COST_OF_Y * m * n < n * k;
+    return (g->a_row == 1 ? 0 : m * k) + cost * m * n < n * k;
 }
 
 // From so many vectors of k on the sums of their lanes cost less than lanes that are not used; at
@@ -172,13 +177,39 @@ static int64_t block_depth(const ot__gemm *g, const ot__gemm_kernel *kernel)
     return OT_MAX(kernel->depth, OT_MIN(depth, kernel->most_depth));
 }
 
-// Where columns of `a` are copied all columns are one block, of which one panel is copied at a
-// time, unless rows are staged.
+// Rows of b, as many as a block is deep, fall on the same lines of the second cache: together they
+// would fill it.
+static bool rows_clash(const ot__gemm *g, const ot__gemm_kernel *kernel)
+{
+    const int64_t fit = 2 * half_of_second_cache() / kernel->depth;
+    int64_t apart = 1;
+
+    while (2 * apart <= fit)
+        apart *= 2;
+    return g->b_row % apart == 0;
+}
+
+// Rows of b that are contiguous are read where they lie, by the first tiles of a part at least.
+static void plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+{
+    const ot__gemm *g = &plan->g;
+
+    plan->reads_b = g->b_column == 1 && !ot__dtype_is_narrow(g->b_type) && !is_staged(g);
+    plan->most_rows_reading = plan->a_rows > 0        ? kernel->tile_rows
+                              : rows_clash(g, kernel) ? kernel->rows_clashing
+                                                      : kernel->rows_reading;
+    plan->goes_down = plan->a_rows > 0 ||
+                      (plan->reads_b && plan->a_floats == 0 && g->m > plan->most_rows_reading &&
+                       g->m <= kernel->rows_down && g->n * g->k > 2 * half_of_second_cache());
+}
+
+// All columns are one block, of which one panel is copied at a time, where tiles go down them,
+// unless rows are staged.
 static int64_t block_width(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const int64_t fit = half_of_second_cache() / kernel->depth;
 
-    if (plan->a_rows > 0)
+    if (plan->goes_down)
         return is_staged(&plan->g) ? kernel->staged_width : whole_tiles(plan->g.n, kernel->lanes);
     return OT_MAX(kernel->width, OT_MIN(fit, kernel->most_width));
 }
@@ -197,6 +228,7 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
                         int n_threads)
 {
     int64_t depth, width, n_floats;
+    bool is_one_panel;
 
     *plan = (ot__gemm_plan){.g = *g, .y_column = 1, .by_dots = is_for_dots(g, kernel)};
     plan->is_swapped = !plan->by_dots && should_swap(g);
@@ -226,11 +258,15 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
     }
     plan->depth = block_depth(&plan->g, kernel);
     size_copies(plan, kernel);
+    plan_reading_b(plan, kernel);
     plan->width = block_width(plan, kernel);
     depth = OT_MIN(plan->g.k, plan->depth);
     width = OT_MIN(whole_tiles(plan->g.n, kernel->lanes), plan->width);
-    n_floats = whole_lines(
-        plan->a_floats + depth * (plan->a_rows > 0 ? OT_MIN(width, kernel->tile_columns) : width));
+    is_one_panel = plan->goes_down ||
+                   (plan->reads_b && (plan->g.m + plan->n_row_parts - 1) / plan->n_row_parts <=
+                                         plan->most_rows_reading);
+    n_floats = whole_lines(plan->a_floats +
+                           depth * (is_one_panel ? OT_MIN(width, kernel->tile_columns) : width));
     if (is_staged(&plan->g)) {
         // Of one block of k no panel is copied twice, however few rows are staged, unless it makes
         // place for the next.

@@ -59,10 +59,10 @@ enum {
     FEW_COLUMNS = 8,          // of it
     LARGE_DEPTH = OT_ISA_LEVEL > 0 ? 512 : COLUMNS_DEPTH, // of those blocks where y is large
     SHALLOW = 16, // elements of k, with which tiles go along a block of b although they copy `a`
-    FEW_TILES = OT_ISA_LEVEL == 2 ? 4 : 1,    // rows of them that do not pay for copying `b`; fewer
-    FEW_CLASHING = OT_ISA_LEVEL == 2 ? 2 : 1, // where its rows fall on the same lines of the first
-    CLASH = 1024,                             // cache: a multiple of so many floats apart
-    MOST_COPIED_ROWS = 512,                   // of `a`
+    ROWS_READING = OT_ISA_LEVEL == 2 ? INT32_MAX : TILE_ROWS, // that do not pay for copying `b`
+    ROWS_CLASHING = OT_ISA_LEVEL == 2 ? 2 * TILE_ROWS : TILE_ROWS, // and where its rows clash
+    ROWS_DOWN = 128,        // that stay in the second cache beside a panel
+    MOST_COPIED_ROWS = 512, // of `a`
     STAGED_WIDTH = 512,
     ROWS_AHEAD = 8,                     // of `b` that are fetched while it is copied, and
     FETCHES_PANELS = OT_ISA_LEVEL == 2, // while it is read from the second cache
@@ -76,7 +76,7 @@ enum {
 typedef struct block {
     int64_t columns, n_panels, vectors, n_wider, k, depth;
     float *copy;
-    bool is_one_panel;   // in the copy, at a time
+    bool is_one_panel;   // in the copy: at a time, or at the end
     const float *origin; // where whole panels are read; NULL: in the copy
     bool copies;         // them meanwhile
 } block;
@@ -84,6 +84,20 @@ typedef struct block {
 static int64_t panel_vector(const block *x, int64_t panel)
 {
     return panel * x->vectors + OT_MIN(panel, x->n_wider);
+}
+
+static int64_t panel_width(const block *x, int64_t panel)
+{
+    return (panel_vector(x, panel + 1) - panel_vector(x, panel)) * LANES;
+}
+
+// The first column of a panel. The last begins before the end of the one before it, so that it is
+// whole, where there is another.
+static int64_t panel_column(const block *x, int64_t panel)
+{
+    const int64_t whole = OT_MAX(x->columns - panel_width(x, panel), (int64_t)0);
+
+    return OT_MIN(panel_vector(x, panel) * LANES, whole);
 }
 
 static float *panel_copy(const block *x, int64_t panel)
@@ -96,42 +110,9 @@ static float *panel_copy(const block *x, int64_t panel)
 #include "kernels/product/simd_gemm_lines.h"
 #include "kernels/product/simd_gemm_tile.h"
 
+#include "kernels/product/simd_gemm_spill.h"
+
 // ---- blocks ----
-
-// From a whole tile in `buffer` what belongs to a y that is transposed: its columns are contiguous.
-static void spill_columns(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t rows,
-                          int64_t columns, bool accumulates)
-{
-    const int64_t squares = accumulates ? 0 : columns / 4 * 4, in_squares = rows / 4 * 4;
-
-    for (int64_t j = 0; j < squares; j += 4)
-        for (int64_t i = 0; i < in_squares; i += 4)
-            ot__transpose4(y + j * plan->y_column + i, plan->y_column,
-                           buffer + i * TILE_COLUMNS + j, TILE_COLUMNS);
-    for (int64_t j = 0; j < columns; j++) {
-        float *to = y + j * plan->y_column;
-
-        for (int64_t i = j < squares ? in_squares : 0; i < rows; i++)
-            to[i] =
-                accumulates ? to[i] + buffer[i * TILE_COLUMNS + j] : buffer[i * TILE_COLUMNS + j];
-    }
-}
-
-// From a whole tile in `buffer` what belongs to y.
-static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t rows,
-                  int64_t columns, bool accumulates)
-{
-    if (plan->y_column != 1) {
-        spill_columns(plan, y, buffer, rows, columns, accumulates);
-        return;
-    }
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++) {
-            float *to = y + i * plan->g.y_row + j;
-
-            *to = accumulates ? *to + buffer[i * TILE_COLUMNS + j] : buffer[i * TILE_COLUMNS + j];
-        }
-}
 
 // Panels from `p` on that are as wide as it and whole, or not; one where y is transposed.
 static int64_t count_alike(const ot__gemm_plan *plan, const block *x, int64_t p)
@@ -143,38 +124,40 @@ static int64_t count_alike(const ot__gemm_plan *plan, const block *x, int64_t p)
 }
 
 // n tiles: of `rows` rows of a each, which are in o, one below the other, against panel p of a
-// block of b; or of the same rows against panels p .. p + n - 1, which are alike.
+// block of b; or of the same rows against panels p .. p + n - 1, which are alike. Where y is
+// transposed, a strip of rows.
 static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o, int64_t rows,
                                 const block *x, int64_t p, int64_t n, bool accumulates)
 {
-    float buffer[MOST_ROWS * TILE_COLUMNS];
-    const int64_t vector = panel_vector(x, p), width = (panel_vector(x, p + 1) - vector) * LANES;
-    const int64_t j = vector * LANES, columns = OT_MIN(x->columns - j, width);
+    float buffer[STRIP_ROWS * TILE_COLUMNS];
+    const int64_t width = panel_width(x, p), j = panel_column(x, p);
+    const int64_t columns = OT_MIN(x->columns - j, width);
+    const int64_t done = panel_vector(x, p) * LANES - j; // columns that are the panel's before, too
     const bool is_whole = columns == width, is_read = x->origin != NULL && is_whole;
-    const bool fits = plan->y_column == 1 && is_whole;
-    const panel_kind kind = is_read && x->copies          ? COPIED
-                            : x->is_one_panel && !is_read ? NEAR
-                                                          : FAR;
-    const int64_t down = x->is_one_panel ? rows * plan->g.y_row : 0;
+    const bool fits = plan->y_column == 1 && is_whole && !(accumulates && done > 0);
+    const panel_kind kind = is_read && x->copies           ? COPIED
+                            : plan->a_rows > 0 && !is_read ? NEAR
+                                                           : FAR;
+    const int64_t down = plan->goes_down ? rows * plan->g.y_row : 0;
     float *to = y + j * plan->y_column;
     target t = {.y = to,
                 .y_row = fits ? plan->g.y_row : TILE_COLUMNS,
-                .next = x->is_one_panel ? down : width,
+                .next = plan->goes_down ? down : width,
                 .alpha = (float)plan->g.alpha,
                 .accumulates = fits && accumulates};
 
     o->copy = panel_copy(x, p);
     o->b = is_read ? x->origin + j : o->copy;
     o->b_k = is_read ? plan->g.b_row : width;
-    o->b_next = x->is_one_panel ? 0 : is_read ? width : width * x->depth;
+    o->b_next = plan->goes_down ? 0 : is_read ? width : width * x->depth;
     if (fits) {
         multiply(rows, width / LANES, n, &t, o, kind);
         return;
     }
     for (; n > 0; n--, to += down) {
         t.y = buffer;
-        multiply(rows, width / LANES, 1, &t, o, kind);
-        spill(plan, to, buffer, rows, columns, accumulates);
+        multiply_strip(&t, o, rows, width / LANES, kind);
+        spill(plan, to + done * plan->y_column, buffer + done, rows, columns - done, accumulates);
     }
 }
 
@@ -209,11 +192,14 @@ static void multiply_along(const ot__gemm_plan *plan, const ot__gemm_data *data,
     const void *a = plan->is_swapped ? data->b : data->a;
     const bool by_rows = g->a_column == 1, reads_a = plan->a_floats == 0;
     const bool is_tall = reads_a && x->n_panels == 1 && x->vectors == 1;
-    const int64_t rows = part->row_end - part->row, height = is_tall ? MOST_ROWS : TILE_ROWS;
+    const bool is_strip = reads_a && plan->y_column != 1;
+    const int64_t rows = part->row_end - part->row;
+    const int64_t height = is_strip ? STRIP_ROWS : is_tall ? MOST_ROWS : TILE_ROWS;
     const int64_t n_tiles = (rows + height - 1) / height;
 
     for (int64_t t = 0; t < n_tiles; t++) {
-        const int64_t row = rows * t / n_tiles, row_end = rows * (t + 1) / n_tiles;
+        const int64_t row = is_strip ? t * height : rows * t / n_tiles;
+        const int64_t row_end = is_strip ? OT_MIN(row + height, rows) : rows * (t + 1) / n_tiles;
         operands o = {.a = a_copy,
                       .a_row = by_rows ? A_ROW : 1,
                       .a_k = by_rows ? 1 : TILE_ROWS,
@@ -241,7 +227,7 @@ static void multiply_along(const ot__gemm_plan *plan, const ot__gemm_data *data,
     }
 }
 
-// The same where columns of `a` are copied, so many rows at a time, panel by panel.
+// The same panel by panel, of so many rows at a time where columns of `a` are copied.
 static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
                           const ot__gemm_part *part, float *y, const block *x, bool accumulates,
                           float *a_copy)
@@ -249,28 +235,36 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
     const ot__gemm *g = &plan->g;
     const void *a = plan->is_swapped ? data->b : data->a, *b = plan->is_swapped ? data->a : data->b;
     const int64_t rows = part->row_end - part->row, n_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    const int64_t n_blocks = (rows + plan->a_rows - 1) / plan->a_rows;
+    const bool copies = plan->a_floats > 0;
+    const int64_t n_blocks = copies ? (rows + plan->a_rows - 1) / plan->a_rows : 1;
 
     for (int64_t i = 0; i < n_blocks; i++) {
         const tile_rows tiles = {rows / n_tiles, rows % n_tiles, n_tiles * i / n_blocks,
                                  n_tiles * (i + 1) / n_blocks};
 
-        copy_a_columns(a_copy, a, g, part->row, part->row_end, &tiles, x);
+        if (copies)
+            copy_a_columns(a_copy, a, g, part->row, part->row_end, &tiles, x);
         for (int64_t p = 0; p < x->n_panels; p++) {
             block panel = *x;
-            operands o = {.a = a_copy,
-                          .a_row = 1,
-                          .a_k = TILE_ROWS,
-                          .a_next = TILE_ROWS * x->depth,
-                          .depth = x->depth};
 
             copy_b_panel(b, g, part->column, &panel, p);
             for (int64_t t = tiles.first, n; t < tiles.end; t += n) {
-                const int64_t row = tile_row(&tiles, t);
+                const int64_t row = tile_row(&tiles, t), height = tile_row(&tiles, t + 1) - row;
+                operands o = {.a = a_copy + (t - tiles.first) * TILE_ROWS * x->depth,
+                              .a_row = 1,
+                              .a_k = TILE_ROWS,
+                              .a_next = TILE_ROWS * x->depth,
+                              .depth = x->depth};
 
+                if (!copies) {
+                    o.a = (const float *)a + (part->row + row) * g->a_row + x->k * g->a_column;
+                    o.a_row = g->a_row;
+                    o.a_k = g->a_column;
+                    o.a_next = height * g->a_row;
+                }
                 n = panel.copies ? 1 : count_as_tall(&tiles, t);
-                multiply_gemm_tiles(plan, y + row * g->y_row, &o, tile_row(&tiles, t + 1) - row,
-                                    &panel, p, n, accumulates);
+                multiply_gemm_tiles(plan, y + row * g->y_row, &o, height, &panel, p, n,
+                                    accumulates);
                 if (panel.copies) {
                     panel.origin = NULL;
                     panel.copies = false;
@@ -283,14 +277,6 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
     }
 }
 
-// Rows of tiles that do not pay for copying b.
-static int64_t few_tiles(const ot__gemm_plan *plan)
-{
-    if (plan->a_rows > 0)
-        return 1;
-    return plan->g.b_row % CLASH == 0 ? FEW_CLASHING : FEW_TILES;
-}
-
 // The rows of a part, and a block of its columns: y is its first element. The panels of b are
 // copied unless they are there from the rows before.
 static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
@@ -300,20 +286,18 @@ static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
     const ot__gemm *g = &plan->g;
     const void *b = plan->is_swapped ? data->a : data->b;
     const int64_t n_depths = (g->k + plan->depth - 1) / plan->depth;
-    const bool reads_b =
-        !ot__dtype_is_narrow(g->b_type) && g->b_column == 1 && plan->staged_rows == 0;
 
     for (int64_t d = 0; d < n_depths; d++) {
         const int64_t k = g->k * d / n_depths, depth = g->k * (d + 1) / n_depths - k;
         const bool adds = d > 0 || accumulates;
         block x = gemm_block_of(part, k, depth, scratch + plan->a_floats);
 
-        if (reads_b) {
+        if (plan->reads_b) {
             x.origin = (const float *)b + k * g->b_row + part->column;
-            x.copies = part->row_end - part->row > few_tiles(plan) * TILE_ROWS;
+            x.copies = part->row_end - part->row > plan->most_rows_reading;
         }
-        if (plan->a_rows > 0) {
-            x.is_one_panel = true;
+        x.is_one_panel = plan->goes_down || (plan->reads_b && !x.copies);
+        if (plan->goes_down) {
             multiply_down(plan, data, part, y, &x, adds, scratch);
             continue;
         }
@@ -474,7 +458,9 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .multiply = multiply_panels,
     .lanes = LANES,
     .dots_eighths = OT_ISA_LEVEL > 0 ? 7 : 0,
-    .full_dots_depth = OT_ISA_LEVEL == 1 ? 512 : 0,
+    .full_dots_depth = OT_ISA_LEVEL == 1   ? 512
+                       : OT_ISA_LEVEL == 2 ? 256
+                                           : 0,
     .dots_depth = DOTS_DEPTH,
     .dots_row = DOTS_ROW,
     .tile_rows = TILE_ROWS,
@@ -490,6 +476,9 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .few_rows = FEW_ROWS,
     .few_panels = FEW_PANELS,
     .few_columns = FEW_COLUMNS,
+    .rows_reading = ROWS_READING,
+    .rows_clashing = ROWS_CLASHING,
+    .rows_down = ROWS_DOWN,
     .shallow = SHALLOW,
     .most_copied_rows = MOST_COPIED_ROWS,
     .staged_rows = STAGED_ROWS,

@@ -112,8 +112,10 @@ OT_SIMD_INLINE void copy_a_columns_of(float *to, const void *a, int64_t a_column
             copy_a_tiles(to, tile_floats, a, a_column, at, TILES_TOGETHER, TILE_ROWS, depth, type);
         } else {
             at[0] = tile_row(x, t);
-            copy_a_tiles(to, tile_floats, a, a_column, at, 1,
-                         OT_MIN(rows - at[0], (int64_t)TILE_ROWS), depth, type);
+            if (at[0] + TILE_ROWS <= rows)
+                copy_a_tiles(to, tile_floats, a, a_column, at, 1, TILE_ROWS, depth, type);
+            else
+                copy_a_tiles(to, tile_floats, a, a_column, at, 1, rows - at[0], depth, type);
         }
     }
 }
@@ -196,7 +198,7 @@ OT_SIMD_INLINE void copy_b_along(float *to, int64_t width, const void *b, int64_
 OT_SIMD_INLINE void copy_b_of(const void *b, const ot__gemm *g, const block *x, int64_t p,
                               ot_dtype type)
 {
-    const int64_t j = panel_vector(x, p) * LANES, width = panel_vector(x, p + 1) * LANES - j;
+    const int64_t j = panel_column(x, p), width = panel_width(x, p);
     const int64_t columns = OT_MIN(x->columns - j, width);
     const void *from = operand_at(b, j * g->b_column, type);
 
@@ -212,7 +214,7 @@ static void copy_b_panel(const void *b, const ot__gemm *g, int64_t column, const
 {
     const int64_t at = x->k * g->b_row + column * g->b_column;
 
-    if (x->origin != NULL && panel_vector(x, p + 1) * LANES <= x->columns)
+    if (x->origin != NULL && panel_width(x, p) <= x->columns)
         return;
     if (g->b_type == OT_BF16)
         copy_b_of(operand_at(b, at, OT_BF16), g, x, p, OT_BF16);

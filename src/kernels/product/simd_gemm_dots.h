@@ -21,6 +21,7 @@ enum { DOT_MANY = 6, DOT_FEW = 2 };
 #endif
 enum {
     DOT_SUMS = DOT_MANY * DOT_FEW,
+    DOTS_NEAR = 8192, // floats that the first cache holds
     DOT_TOTALS = (DOT_SUMS + LANES - 1) / LANES * LANES,
 };
 
@@ -57,10 +58,13 @@ OT_SIMD_INLINE ot__vector sum_lanes(ot__vector *s)
     return DOT_FOLD(s[0], s[1], 1);
 }
 
-// Lines of a and of b's transpose, from one element of k on, and how many of k follow.
+// Lines of a and of b's transpose, from one element of k on, and how many of k follow. `next`: one
+// or two of the next tile's lines, which are fetched meanwhile, next_line apart, or NULL: they may
+// lie so far apart that the processor does not see which comes next.
 typedef struct dot_lines {
-    const float *few, *many;
-    int64_t few_line, many_line, k;
+    const float *few, *many, *next;
+    int64_t few_line, many_line, next_line, k;
+    float alpha; // that sums are multiplied by
 } dot_lines;
 
 typedef int32_t dot_mask __attribute__((vector_size(4 * LANES)));
@@ -96,6 +100,19 @@ OT_SIMD_INLINE void add_lanes(ot__vector *sum, const dot_lines *l, int64_t p, in
     }
 }
 
+// All whole vectors of the lines. `fetches`: the next tile's, too.
+OT_SIMD_INLINE void add_whole_lanes(ot__vector *sum, const dot_lines *l, int n_few, int n_many,
+                                    bool fetches)
+{
+    for (int64_t p = 0; p + LANES <= l->k; p += LANES) {
+        if (fetches) {
+            __builtin_prefetch(l->next + p);
+            __builtin_prefetch(l->next + l->next_line + p);
+        }
+        add_lanes(sum, l, p, n_few, n_many, false, (dot_mask){0});
+    }
+}
+
 // The sums of n_few x n_many lines.
 OT_SIMD_INLINE void dot_tile(float *totals, const dot_lines *l, int n_few, int n_many)
 {
@@ -106,8 +123,10 @@ OT_SIMD_INLINE void dot_tile(float *totals, const dot_lines *l, int n_few, int n
     OT_SIMD_UNROLL
     for (int i = 0; i < DOT_TOTALS; i++)
         sum[i] = (ot__vector){0};
-    for (int64_t p = 0; p < whole; p += LANES)
-        add_lanes(sum, l, p, n_few, n_many, false, kept);
+    if (l->next != NULL)
+        add_whole_lanes(sum, l, n_few, n_many, true);
+    else
+        add_whole_lanes(sum, l, n_few, n_many, false);
     if (whole < l->k) {
         OT_SIMD_UNROLL
         for (int i = 0; i < LANES; i++)
@@ -116,7 +135,7 @@ OT_SIMD_INLINE void dot_tile(float *totals, const dot_lines *l, int n_few, int n
     }
     OT_SIMD_UNROLL
     for (int i = 0; i < DOT_TOTALS; i += LANES)
-        ot__vector_store(totals + i, sum_lanes(sum + i));
+        ot__vector_store(totals + i, l->alpha * sum_lanes(sum + i));
 }
 
 #define DOT_CASE(n_few, n_many)                                                                    \
@@ -149,17 +168,40 @@ static void dot_any_tile(float *totals, const dot_lines *l, int n_few, int n_man
 
 // Where a tile's sums go: y[i * few_line + j * many_line].
 typedef struct dot_target {
-    float *y, alpha;
+    float *y;
     int64_t few_line, many_line;
     bool accumulates;
 } dot_target;
 
+// n totals, a constant where this is called, that stand side by side in y.
+OT_SIMD_INLINE void store_dot_line(float *y, const float *totals, const dot_target *t, int n)
+{
+    OT_SIMD_LOOP
+    for (int i = 0; i < n; i++)
+        y[i] = t->accumulates ? y[i] + totals[i] : totals[i];
+}
+
 static void store_dots(const dot_target *t, const float *totals, int n_few, int n_many)
 {
+    if (t->many_line == 1 && n_many == DOT_MANY) {
+        for (int i = 0; i < n_few; i++)
+            store_dot_line(t->y + i * t->few_line, totals + i * DOT_MANY, t, DOT_MANY);
+        return;
+    }
+#if OT_VECTOR_LANES == 16
+    if (t->few_line == 1 && n_few == DOT_FEW && n_many == DOT_MANY) {
+        float turned[DOT_SUMS];
+
+        ot__transpose4(turned, DOT_FEW, totals, DOT_MANY);
+        for (int j = 0; j < n_many; j++)
+            store_dot_line(t->y + j * t->many_line, turned + j * DOT_FEW, t, DOT_FEW);
+        return;
+    }
+#endif
     for (int i = 0; i < n_few; i++)
         for (int j = 0; j < n_many; j++) {
             float *y = t->y + i * t->few_line + j * t->many_line;
-            const float total = t->alpha * totals[i * DOT_MANY + j];
+            const float total = totals[i * DOT_MANY + j];
 
             *y = t->accumulates ? *y + total : total;
         }
@@ -168,16 +210,22 @@ static void store_dots(const dot_target *t, const float *totals, int n_few, int 
 // All of y by the k of l.
 static void dot_block(dot_lines l, dot_target t, int64_t n_few, int64_t n_many)
 {
+    const int64_t n_fetched = n_few > (DOT_MANY - 1) * DOT_FEW ? 1 : 2; // lines by each tile
+    const bool is_far = n_many * l.k > DOTS_NEAR;
     float totals[DOT_TOTALS];
 
+    l.next_line = (n_fetched - 1) * l.many_line;
     for (int64_t j = 0; j < n_many; j += DOT_MANY) {
         const int many = (int)OT_MIN(n_many - j, (int64_t)DOT_MANY);
+        int64_t next = DOT_MANY;
         dot_target at = t;
         dot_lines lines = l;
 
-        for (int64_t i = 0; i < n_few; i += DOT_FEW) {
+        for (int64_t i = 0; i < n_few; i += DOT_FEW, next += n_fetched) {
             const int few = (int)OT_MIN(n_few - i, (int64_t)DOT_FEW);
+            const bool fetches = is_far && next < 2 * DOT_MANY && j + next + n_fetched <= n_many;
 
+            lines.next = fetches ? l.many + next * l.many_line : NULL;
             dot_any_tile(totals, &lines, few, many);
             store_dots(&at, totals, few, many);
             lines.few += DOT_FEW * l.few_line;
@@ -204,9 +252,9 @@ static void run_dots(const ot__gemm_plan *plan, const ot__gemm_data *data,
     const dot_lines all = {.few = by_rows ? b : a,
                            .many = by_rows ? a : b,
                            .few_line = by_rows ? g->b_column : g->a_row,
-                           .many_line = by_rows ? g->a_row : g->b_column};
+                           .many_line = by_rows ? g->a_row : g->b_column,
+                           .alpha = (float)g->alpha};
     dot_target t = {.y = (float *)data->y + part->row * g->y_row + part->column,
-                    .alpha = (float)g->alpha,
                     .few_line = by_rows ? 1 : g->y_row,
                     .many_line = by_rows ? g->y_row : 1,
                     .accumulates = data->accumulates};

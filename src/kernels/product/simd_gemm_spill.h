@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Part of simd_gemm.c: tiles that are whole in a buffer, from which y takes what belongs to it, at
+// its borders and where it is transposed.
+#ifndef OT_KERNELS_SIMD_GEMM_SPILL_H
+#define OT_KERNELS_SIMD_GEMM_SPILL_H
+
+#include "kernels/kernels.h"
+#include "kernels/product/simd_gemm_copy.h"
+#include "kernels/product/simd_gemm_tile.h"
+
+// Rows of tiles, one below the other, that are transposed together: whole tiles, of which the rows
+// of y become whole lines of the cache.
+enum {
+    STRIP_ROWS = TILE_ROWS % CACHE_LINE == 0   ? TILE_ROWS
+                 : CACHE_LINE % TILE_ROWS == 0 ? CACHE_LINE
+                                               : CACHE_LINE * TILE_ROWS / 2
+};
+
+// A tile, or tiles one below the other, whole in a buffer, which is t->y.
+static void multiply_strip(target *t, operands *o, int64_t rows, int64_t vectors, panel_kind kind)
+{
+    const int64_t most_rows = vectors == 1 ? MOST_ROWS : TILE_ROWS;
+    const int64_t n_tiles = (rows + most_rows - 1) / most_rows;
+    const float *a = o->a, *b = o->b;
+    float *copy = o->copy, *y = t->y;
+
+    for (int64_t i = 0; i < n_tiles; i++) {
+        const int64_t row = rows * i / n_tiles;
+
+        t->y = y + row * TILE_COLUMNS;
+        o->a = a + row * o->a_row;
+        o->b = b;
+        o->copy = copy;
+        multiply(rows * (i + 1) / n_tiles - row, vectors, 1, t, o, kind);
+    }
+    o->a = a + o->a_next;
+}
+
+static void spill_line(float *y, const float *x, int64_t n, bool accumulates)
+{
+    OT_SIMD_LOOP
+    for (int64_t i = 0; i < n; i++)
+        y[i] = accumulates ? y[i] + x[i] : x[i];
+}
+
+// The same of a y that is transposed: its columns are contiguous.
+static void spill_columns(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t rows,
+                          int64_t columns, bool accumulates)
+{
+    float turned[TILE_COLUMNS * STRIP_ROWS];
+
+    if (!accumulates) {
+        transpose_floats(y, plan->y_column, buffer, TILE_COLUMNS, columns, rows);
+        return;
+    }
+    transpose_floats(turned, STRIP_ROWS, buffer, TILE_COLUMNS, columns, rows);
+    for (int64_t j = 0; j < columns; j++)
+        spill_line(y + j * plan->y_column, turned + j * STRIP_ROWS, rows, true);
+}
+
+// `buffer`: at most STRIP_ROWS rows, TILE_COLUMNS apart.
+static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t rows,
+                  int64_t columns, bool accumulates)
+{
+    if (plan->y_column != 1) {
+        spill_columns(plan, y, buffer, rows, columns, accumulates);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++)
+        spill_line(y + i * plan->g.y_row, buffer + i * TILE_COLUMNS, columns, accumulates);
+}
+
+#endif
