@@ -38,9 +38,6 @@ enum { ROWS_TO_PACK = 512, LONG_ROW = 1024 };
 // memory again and again.
 enum { LARGE = 3072 };
 
-// On Intel's processors with so many rows, where b, packed, stays in the second cache.
-enum { MANY_ROWS_TO_PACK = 1024, MOST_TO_PACK = 1 << 18 };
-
 // With fewer rows of a our own code takes too long to transpose b; on Intel's processors only a b
 // of so many elements.
 enum { ROWS_TO_TRANSPOSE = 1024, MUCH_TO_TRANSPOSE = 1 << 23 };
@@ -76,6 +73,17 @@ enum { MANY_ROWS = 512, FEW_ROWS = 256 };
 //   64 times  128 128 32    225  257                   143  177
 //             128 32 128    242  260                   162  176
 //             128 32 128 ^T 240  209                   125  135
+//
+// Since b is read where it lies, another Intel with AVX-512 (peak 175), medians:
+//
+//                           own  row-major  packing
+//   a * b     1024 256 1024 163  159        155
+//             1024 768 256  159  163        156
+//             1024 1024 256 159  148        150
+//             4096 512 512  159  150        153
+//             8192 256 256  151  150        155
+//   a * b^T   1024 256 1024 158  153        154
+//             1024 1024 256 158  151        153
 //
 // With AVX2, Zen 5 makes 120 to 135 by our own code, and 128 to 136 by oneDNN's, but 68 of it for
 // 256 1024 1024 a^T * b. Zen 3 falls likewise there (peak 103; beside other work, which takes more
@@ -142,13 +150,8 @@ bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
     if (is_one && !a_transposed && g->b_column != 1 && g->m < (int64_t)ROWS_TO_TRANSPOSE &&
         (!is_intel() || g->n * g->k >= (int64_t)MUCH_TO_TRANSPOSE))
         return answer(p, true, "B transposed and few rows, with AVX-512");
-    if (is_intel()) {
-        p->packs = !a_transposed && g->m >= (int64_t)MANY_ROWS_TO_PACK &&
-                   g->n * g->k <= (int64_t)MOST_TO_PACK;
-        return answer(p, p->packs,
-                      p->packs ? "Intel with AVX-512, many rows by a small B, which is packed"
-                               : "our own code is as fast with AVX-512, or faster");
-    }
+    if (is_intel())
+        return answer(p, false, "our own code is as fast with AVX-512, or faster");
     if (is_one && OT_MIN(OT_MIN(g->m, g->n), g->k) >= (int64_t)LARGE) {
         p->packs = true;
         return answer(p, true, "large, with AVX-512, B packed");

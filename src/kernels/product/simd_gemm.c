@@ -24,7 +24,7 @@
 // are LARGE_DEPTH deep.
 #if OT_ISA_LEVEL == 2 // 32 registers
 #define MAX_ROWS 8
-#define ROWS_OF_ONE 8
+#define ROWS_OF_ONE 12
 #define MAX_VECTORS 3
 enum { DEPTH = 512, WIDTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 512 };
 #elif OT_ISA_LEVEL == 1 // 16 registers
@@ -135,9 +135,8 @@ static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o
     const int64_t done = panel_vector(x, p) * LANES - j; // columns that are the panel's before, too
     const bool is_whole = columns == width, is_read = x->origin != NULL && is_whole;
     const bool fits = plan->y_column == 1 && is_whole && !(accumulates && done > 0);
-    const panel_kind kind = is_read && x->copies           ? COPIED
-                            : plan->a_rows > 0 && !is_read ? NEAR
-                                                           : FAR;
+    const bool is_near = (plan->a_rows > 0 && !is_read) || width == LANES;
+    const panel_kind kind = is_read && x->copies ? COPIED : is_near ? NEAR : FAR;
     const int64_t down = plan->goes_down ? rows * plan->g.y_row : 0;
     float *to = y + j * plan->y_column;
     target t = {.y = to,
@@ -209,6 +208,7 @@ static void multiply_along(const ot__gemm_plan *plan, const ot__gemm_data *data,
             o.a = (const float *)a + (part->row + row) * g->a_row + x->k * g->a_column;
             o.a_row = g->a_row;
             o.a_k = g->a_column;
+            o.ahead_next = 2 * CACHE_LINE;
         } else if (by_rows) {
             copy_a_rows(a_copy, a, g, part->row + row, row_end - row, x);
         } else {
@@ -458,9 +458,7 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .multiply = multiply_panels,
     .lanes = LANES,
     .dots_eighths = OT_ISA_LEVEL > 0 ? 7 : 0,
-    .full_dots_depth = OT_ISA_LEVEL == 1   ? 512
-                       : OT_ISA_LEVEL == 2 ? 256
-                                           : 0,
+    .full_dots_depth = OT_ISA_LEVEL > 0 ? 512 : 0,
     .dots_depth = DOTS_DEPTH,
     .dots_row = DOTS_ROW,
     .tile_rows = TILE_ROWS,

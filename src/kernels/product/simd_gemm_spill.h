@@ -22,6 +22,7 @@ static void multiply_strip(target *t, operands *o, int64_t rows, int64_t vectors
     const int64_t most_rows = vectors == 1 ? MOST_ROWS : TILE_ROWS;
     const int64_t n_tiles = (rows + most_rows - 1) / most_rows;
     const float *a = o->a, *b = o->b;
+    const int64_t ahead = o->ahead;
     float *copy = o->copy, *y = t->y;
 
     for (int64_t i = 0; i < n_tiles; i++) {
@@ -31,6 +32,7 @@ static void multiply_strip(target *t, operands *o, int64_t rows, int64_t vectors
         o->a = a + row * o->a_row;
         o->b = b;
         o->copy = copy;
+        o->ahead = ahead;
         multiply(rows * (i + 1) / n_tiles - row, vectors, 1, t, o, kind);
     }
     o->a = a + o->a_next;

@@ -16,20 +16,22 @@ typedef struct target {
 
 // The operands of a tile: `a` has a_row floats between rows and a_k between columns, `b` b_k
 // between rows; those of the next tile are a_next and b_next floats further. Where they are copied,
-// the rows of b are left in `copy`, one after the other.
+// the rows of b are left in `copy`, one after the other. The rows of `a` below the tile's are
+// fetched from their element `ahead` on, two lines of each, by which the processor sees what comes
+// next; and from ahead_next further by the next tile.
 typedef struct operands {
     const float *a, *b;
     float *copy;
-    int64_t a_row, a_k, a_next, b_k, b_next, depth;
+    int64_t ahead, ahead_next, a_row, a_k, a_next, b_k, b_next, depth;
 } operands;
 
-// Where a tile finds its panel of b: in the first cache; in the second, or where it lies; or where
-// it lies, from where it is copied, too.
+// Where a tile finds its panel of b: in the first cache, or where the processor finds what comes
+// next; in the second, or where it lies; or where it lies, from where it is copied, too.
 typedef enum panel_kind { NEAR, FAR, COPIED, N_PANEL_KINDS } panel_kind;
 
 // Rows of `a` whose addresses are sums of one pointer and a multiple of a_row; those of the others
 // of a second pointer: registers cannot hold more multiples.
-enum { NEAR_ROWS = OT_ISA_LEVEL == 2 ? MOST_ROWS / 2 : MOST_ROWS };
+enum { NEAR_ROWS = OT_ISA_LEVEL == 2 ? MAX_ROWS / 2 : MOST_ROWS };
 
 // Elements of k from one row of y that a tile fetches to the next: a power of two, few enough for
 // all rows of most tiles. 0: all rows at once, which the processor takes where they are few lines,
@@ -46,6 +48,12 @@ OT_SIMD_INLINE void fetch_y_row(const float *y, int vectors)
     OT_SIMD_UNROLL
     for (int j = 0; j < vectors * LANES; j += CACHE_LINE)
         __builtin_prefetch(y + j, 1);
+}
+
+OT_SIMD_INLINE void fetch_below(const float *a)
+{
+    __builtin_prefetch(a);
+    __builtin_prefetch(a + CACHE_LINE);
 }
 
 // A tile on its way along k.
@@ -87,8 +95,9 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
 {
     const int64_t step = fetch_step(o->depth, rows, vectors), last = OT_MIN(o->depth, rows * step);
     const operands in = *o;
+    const bool is_deep = in.depth >= 4 * MAX_ROWS; // with time to fetch more
     tile_state s = {.a = in.a, .far = in.a + NEAR_ROWS * in.a_row, .b = in.b, .copy = in.copy};
-    const float *fetched = t->y;
+    const float *fetched = t->y, *below = in.a + rows * in.a_row + in.ahead;
 
     OT_SIMD_UNROLL
     for (int i = 0; i < rows; i++)
@@ -98,10 +107,17 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
     OT_SIMD_UNROLL
     for (int i = 0; i < rows && step == 0; i++)
         fetch_y_row(fetched + i * t->y_row, vectors);
+    if (step == 0 && is_deep)
+        OT_SIMD_UNROLL
+    for (int i = 0; i < rows; i++)
+        fetch_below(below + i * in.a_row);
     for (int64_t k = 0; k < last; k++) {
         if ((k & (step - 1)) == 0) {
             fetch_y_row(fetched, vectors);
             fetched += t->y_row;
+            if (is_deep)
+                fetch_below(below);
+            below += in.a_row;
         }
         tile_step(&s, &in, rows, vectors, kind);
     }
@@ -144,6 +160,7 @@ OT_SIMD_INLINE void tiles(target *t, operands *o, int64_t n, int rows, int vecto
         t->y += t->next;
         o->a += o->a_next;
         o->b += o->b_next;
+        o->ahead += o->ahead_next;
         o->copy += vectors * LANES * o->depth;
     }
 }
