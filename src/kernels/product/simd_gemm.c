@@ -136,7 +136,10 @@ static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o
     const bool is_whole = columns == width, is_read = x->origin != NULL && is_whole;
     const bool fits = plan->y_column == 1 && is_whole && !(accumulates && done > 0);
     const bool is_near = (plan->a_rows > 0 && !is_read) || width == LANES;
-    const panel_kind kind = is_read && x->copies ? COPIED : is_near ? NEAR : FAR;
+    const panel_kind kind = is_read && x->copies     ? COPIED
+                            : x->depth < SHORT_DEPTH ? SHORT
+                            : is_near                ? NEAR
+                                                     : FAR;
     const int64_t down = plan->goes_down ? rows * plan->g.y_row : 0;
     float *to = y + j * plan->y_column;
     target t = {.y = to,

@@ -211,7 +211,7 @@ static void store_dots(const dot_target *t, const float *totals, int n_few, int 
 static void dot_block(dot_lines l, dot_target t, int64_t n_few, int64_t n_many)
 {
     const int64_t n_fetched = n_few > (DOT_MANY - 1) * DOT_FEW ? 1 : 2; // lines by each tile
-    const bool is_far = n_many * l.k > DOTS_NEAR;
+    const bool is_far = n_few > DOT_FEW && n_many * l.k > DOTS_NEAR;
     float totals[DOT_TOTALS];
 
     l.next_line = (n_fetched - 1) * l.many_line;

@@ -16,9 +16,9 @@ typedef struct target {
 
 // The operands of a tile: `a` has a_row floats between rows and a_k between columns, `b` b_k
 // between rows; those of the next tile are a_next and b_next floats further. Where they are copied,
-// the rows of b are left in `copy`, one after the other. The rows of `a` below the tile's are
-// fetched from their element `ahead` on, two lines of each, by which the processor sees what comes
-// next; and from ahead_next further by the next tile.
+// the rows of b are left in `copy`, one after the other. Where there is time, the rows of `a` below
+// the tile's are fetched from their element `ahead` on, and from ahead_next further by the next
+// tile.
 typedef struct operands {
     const float *a, *b;
     float *copy;
@@ -26,8 +26,11 @@ typedef struct operands {
 } operands;
 
 // Where a tile finds its panel of b: in the first cache, or where the processor finds what comes
-// next; in the second, or where it lies; or where it lies, from where it is copied, too.
-typedef enum panel_kind { NEAR, FAR, COPIED, N_PANEL_KINDS } panel_kind;
+// next; in the first cache and so short that there is no time to fetch much; in the second, or
+// where it lies; or where it lies, from where it is copied, too.
+typedef enum panel_kind { NEAR, SHORT, FAR, COPIED, N_PANEL_KINDS } panel_kind;
+
+enum { SHORT_DEPTH = 4 * MAX_ROWS };
 
 // Rows of `a` whose addresses are sums of one pointer and a multiple of a_row; those of the others
 // of a second pointer: registers cannot hold more multiples.
@@ -40,7 +43,7 @@ OT_SIMD_INLINE int64_t fetch_step(int64_t depth, int rows, int vectors)
 {
     if (rows * ((vectors * LANES + CACHE_LINE - 1) / CACHE_LINE) <= LINES_AT_ONCE)
         return 0;
-    return depth >= 8 * MAX_ROWS ? 4 : depth >= 4 * MAX_ROWS ? 2 : depth >= rows ? 1 : 0;
+    return depth >= 2 * SHORT_DEPTH ? 4 : depth >= SHORT_DEPTH ? 2 : depth >= rows ? 1 : 0;
 }
 
 OT_SIMD_INLINE void fetch_y_row(const float *y, int vectors)
@@ -50,6 +53,7 @@ OT_SIMD_INLINE void fetch_y_row(const float *y, int vectors)
         __builtin_prefetch(y + j, 1);
 }
 
+// The two lines of a row of `a` by which the processor sees what comes next.
 OT_SIMD_INLINE void fetch_below(const float *a)
 {
     __builtin_prefetch(a);
@@ -95,7 +99,6 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
 {
     const int64_t step = fetch_step(o->depth, rows, vectors), last = OT_MIN(o->depth, rows * step);
     const operands in = *o;
-    const bool is_deep = in.depth >= 4 * MAX_ROWS; // with time to fetch more
     tile_state s = {.a = in.a, .far = in.a + NEAR_ROWS * in.a_row, .b = in.b, .copy = in.copy};
     const float *fetched = t->y, *below = in.a + rows * in.a_row + in.ahead;
 
@@ -107,7 +110,7 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
     OT_SIMD_UNROLL
     for (int i = 0; i < rows && step == 0; i++)
         fetch_y_row(fetched + i * t->y_row, vectors);
-    if (step == 0 && is_deep)
+    if (step == 0 && kind != SHORT)
         OT_SIMD_UNROLL
     for (int i = 0; i < rows; i++)
         fetch_below(below + i * in.a_row);
@@ -115,7 +118,7 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
         if ((k & (step - 1)) == 0) {
             fetch_y_row(fetched, vectors);
             fetched += t->y_row;
-            if (is_deep)
+            if (kind != SHORT)
                 fetch_below(below);
             below += in.a_row;
         }
@@ -174,6 +177,10 @@ typedef void tile_function(target *t, operands *o, int64_t n);
     {                                                                                              \
         tiles(t, o, n, rows, vectors, NEAR);                                                       \
     }                                                                                              \
+    static void short_##rows##_##vectors(target *t, operands *o, int64_t n)                        \
+    {                                                                                              \
+        tiles(t, o, n, rows, vectors, SHORT);                                                      \
+    }                                                                                              \
     static void far_##rows##_##vectors(target *t, operands *o, int64_t n)                          \
     {                                                                                              \
         tiles(t, o, n, rows, vectors, FAR);                                                        \
@@ -189,7 +196,7 @@ typedef void tile_function(target *t, operands *o, int64_t n);
 
 #define KINDS(rows, v)                                                                             \
     {                                                                                              \
-        near_##rows##_##v, far_##rows##_##v, copied_##rows##_##v                                   \
+        near_##rows##_##v, short_##rows##_##v, far_##rows##_##v, copied_##rows##_##v               \
     }
 #define NAMES_4(v) KINDS(1, v), KINDS(2, v), KINDS(3, v), KINDS(4, v)
 #define NAMES_6(v) NAMES_4(v), KINDS(5, v), KINDS(6, v)
