@@ -161,7 +161,11 @@ static bool is_staged(const ot__gemm *g)
 //   1024 16384 512  168   187      1024 16384 512  105   109
 //   768 30522 512   154   185      768 30522 512   77    107
 //   768 3072 512    195   182      4096 4096 1024  110   110
-static const double LARGE_Y = 0x1p23;
+//   (peak 175)                     (peak 88)
+//   1024 4096 1024  150   156      1024 4096 1024  78    80
+//   2048 2048 2048  152   155      2048 2048 2048  80    81
+//   1024 1024 4096  157   153      768 3072 512    77    81
+static const double LARGE_Y = 0x1p22;
 
 // A block of few columns takes as much of the cache when it is deeper, and y is then written less
 // often.
