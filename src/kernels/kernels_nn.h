@@ -50,9 +50,9 @@ typedef struct ot__gemm_plan {
     int64_t depth, width;         // of blocks, at most
     int64_t a_rows;               // of a that are copied by columns at a time, at most; 0: none
     int64_t a_floats;             // of the copy of a, where scratch begins; 0: a is read
-    bool reads_b;                 // whole panels of it, which a part of more than most_rows_reading
-    int64_t most_rows_reading;    // rows copies meanwhile
+    bool reads_b, copies_b;       // whole panels of b where it lies; and copies them meanwhile
     bool goes_down;               // tiles are computed panel by panel of b
+    bool is_one_panel;            // in the copy of b: at a time, or at the end
     int n_row_parts, n_col_parts; // of y, for threads
     // Rows whose results are complete in scratch before they are rounded; 0: y is where they sum
     // up.
@@ -101,8 +101,8 @@ typedef struct ot__gemm_kernel {
     int64_t rows_reading;  // that do not pay for copying b, where its rows do not fall on the same
     int64_t rows_clashing; // lines of the second cache, and where they do
     int64_t rows_down;     // of a that lie in the second cache whatever panel of b is copied
-    int64_t shallow;       // blocks of k: tiles go along them, and else down a block of a, of
-    int64_t most_copied_rows;          // so many
+    int64_t shallow;       // blocks of k: tiles go along them, else down a block of a
+    int64_t most_copied_rows;          // of which so many are copied
     int64_t staged_rows, staged_width; // at most; the former where k has several blocks
 } ot__gemm_kernel;
 

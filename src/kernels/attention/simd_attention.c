@@ -69,17 +69,16 @@ static int64_t forward_floats(const ot__attention_plan *plan)
 {
     const ot__attention *a = &plan->a;
 
-    return PANEL * (whole_quads(a->head_size) + KEYS + whole_quads(a->value_size) + widest(a)) +
-           rows_floats(plan);
+    return PANEL * (a->head_size + KEYS + a->value_size + widest(a)) + rows_floats(plan);
 }
 
 static forward_scratch forward_scratch_of(const ot__attention *a, float *scratch)
 {
     forward_scratch s = {.q = scratch};
 
-    s.scores = s.q + PANEL * whole_quads(a->head_size);
+    s.scores = s.q + PANEL * a->head_size;
     s.y = s.scores + PANEL * KEYS;
-    s.copy = s.y + PANEL * whole_quads(a->value_size);
+    s.copy = s.y + PANEL * a->value_size;
     s.rows = s.copy + PANEL * widest(a);
     return s;
 }

@@ -31,7 +31,7 @@ typedef struct grad_job {
 
 static int64_t panels_floats(int64_t size)
 {
-    return QUERIES * whole_quads(size);
+    return QUERIES * size;
 }
 
 static int64_t gradient_floats(const ot__attention_plan *plan)
@@ -74,8 +74,8 @@ static void read_block(float *panels, float *copy, const float *from, const ot__
     copy_positions(copy, pitch, from, lies, n, size, factor);
     memset(copy + n * pitch, 0, (size_t)((whole - n) * pitch) * sizeof *copy);
     for (int64_t i = 0; i < whole; i += PANEL)
-        turn_panel(panels + i * whole_quads(size), PANEL, copy + i * pitch, pitch, PANEL,
-                   whole_quads(size));
+        ot__transpose_floats(&OT_ISA_NAME(ot__moves), panels + i * size, PANEL, copy + i * pitch,
+                             pitch, size, PANEL);
 }
 
 static void read_statistics(const grad_job *j, int64_t query, int64_t n)
@@ -130,9 +130,8 @@ static void write_dq(const grad_job *j, int64_t query, int64_t n)
     float *dq = (float *)j->d->dq + ot__heads_at(&a->q, j->batch, j->head);
 
     for (int64_t i = 0; i < n; i += PANEL)
-        store_panel(dq + (query + i) * a->q.position, &a->q,
-                    j->s.dq_panel + i * whole_quads(a->head_size), j->s.q,
-                    OT_MIN(n - i, (int64_t)PANEL), a->head_size, a->scale);
+        store_panel(dq + (query + i) * a->q.position, &a->q, j->s.dq_panel + i * a->head_size,
+                    j->s.q, OT_MIN(n - i, (int64_t)PANEL), a->head_size, a->scale);
 }
 
 // ---- a block of scores ----
@@ -148,7 +147,7 @@ static void panel_score_gradients(const grad_job *j, const score_block *b, int64
                              .y_row = QUERIES,
                              .a = j->rows.v + b->key * j->rows.v_row,
                              .a_row = j->rows.v_row,
-                             .b = j->s.dy_panel + lane * whole_quads(a->value_size),
+                             .b = j->s.dy_panel + lane * a->value_size,
                              .b_k = PANEL,
                              .rows = b->n_keys,
                              .n_early = b->n_early,
@@ -158,7 +157,7 @@ static void panel_score_gradients(const grad_job *j, const score_block *b, int64
     clear_late(b, ds);
     unmask_gradients(a, b, ds);
     if (j->dq)
-        multiply_columns(&(product){.y = j->s.dq_panel + lane * whole_quads(a->head_size),
+        multiply_columns(&(product){.y = j->s.dq_panel + lane * a->head_size,
                                     .y_row = PANEL,
                                     .a = j->rows.k + b->key * j->rows.k_row,
                                     .a_k = j->rows.k_row,
@@ -193,7 +192,7 @@ static void panel_gradients(const grad_job *j, const score_block *whole, int64_t
                              .y_row = QUERIES,
                              .a = k,
                              .a_row = j->rows.k_row,
-                             .b = j->s.q_panel + lane * whole_quads(a->head_size),
+                             .b = j->s.q_panel + lane * a->head_size,
                              .b_k = PANEL,
                              .rows = b.n_keys,
                              .n_early = b.n_early,

@@ -239,29 +239,10 @@ static void store_positions(float *to, const ot__heads *lies, const float *from,
     }
 }
 
-static int64_t whole_quads(int64_t n)
-{
-    return (n + 3) / 4 * 4;
-}
-
-// to[column][row] = from[row][column]
-static void turn_panel(float *to, int64_t to_row, const float *from, int64_t from_row, int64_t rows,
-                       int64_t columns)
-{
-    const ot__move move = {.y = to,
-                           .x = from,
-                           .rows = columns,
-                           .cols = rows,
-                           .y_row = to_row,
-                           .y_col = 1,
-                           .x_row = 1,
-                           .x_col = from_row};
-
-    OT_ISA_NAME(ot__moves).transpose[OT__MOVE_FLOATS](&move);
-}
-
 static void scale_panel(float *panel, int64_t size, float factor)
 {
+    if (factor == 1)
+        return;
     OT_SIMD_LOOP
     for (int64_t e = 0; e < size * PANEL; e++)
         panel[e] *= factor;
@@ -276,13 +257,14 @@ static void read_panel(float *panel, float *copy, const float *from, const ot__h
     if (lies->element == 1 && n == PANEL) {
         for (int64_t i = 0; i < n; i++)
             fetch_row(from + i * lies->position, lies, size, false);
-        turn_panel(panel, PANEL, from, lies->position, PANEL, size);
+        ot__transpose_floats(&OT_ISA_NAME(ot__moves), panel, PANEL, from, lies->position, size,
+                             PANEL);
         scale_panel(panel, size, factor);
         return;
     }
     copy_positions(copy, pitch, from, lies, n, size, factor);
     memset(copy + n * pitch, 0, (size_t)((PANEL - n) * pitch) * sizeof *copy);
-    turn_panel(panel, PANEL, copy, pitch, PANEL, size);
+    ot__transpose_floats(&OT_ISA_NAME(ot__moves), panel, PANEL, copy, pitch, size, PANEL);
 }
 
 // The first n lanes become positions of a tensor, times factor. The panel is used up.
@@ -295,10 +277,11 @@ static void store_panel(float *to, const ot__heads *lies, float *panel, float *c
         for (int64_t i = 0; i < n; i++)
             fetch_row(to + i * lies->position, lies, size, true);
         scale_panel(panel, size, factor);
-        turn_panel(to, lies->position, panel, PANEL, size, PANEL);
+        ot__transpose_floats(&OT_ISA_NAME(ot__moves), to, lies->position, panel, PANEL, PANEL,
+                             size);
         return;
     }
-    turn_panel(copy, pitch, panel, PANEL, size, PANEL);
+    ot__transpose_floats(&OT_ISA_NAME(ot__moves), copy, pitch, panel, PANEL, PANEL, size);
     store_positions(to, lies, copy, pitch, n, size, factor);
 }
 

@@ -36,13 +36,31 @@ typedef struct ot__move {
     int64_t rows, cols, y_row, y_col, x_row, x_col;
 } ot__move;
 typedef void (*ot__move_function)(const ot__move *piece);
-enum { OT__MOVE_SIZES = 5, OT__MOVE_FLOATS = 2 }; // the latter: which loop is for 4 bytes
+enum { OT__MOVE_SIZES = 5 };
 typedef struct ot__moves {
     ot__move_function copy_rows;                 // y_col = x_col = 1; elements are bytes
     ot__move_function fill_rows[OT__MOVE_SIZES]; // y_col = 1, x_col = 0
     ot__move_function transpose[OT__MOVE_SIZES]; // y_col = 1, x_row = 1
     ot__move_function steps[OT__MOVE_SIZES];     // any
 } ot__moves;
+
+// y (rows, y_row floats apart; columns) = columns of x, which are x_column floats apart.
+static inline void ot__transpose_floats(const ot__moves *moves, float *y, int64_t y_row,
+                                        const float *x, int64_t x_column, int64_t rows,
+                                        int64_t columns)
+{
+    enum { OF_4_BYTES = 2 };
+    const ot__move move = {.y = y,
+                           .x = x,
+                           .rows = rows,
+                           .cols = columns,
+                           .y_row = y_row,
+                           .y_col = 1,
+                           .x_row = 1,
+                           .x_col = x_column};
+
+    moves->transpose[OF_4_BYTES](&move);
+}
 
 // ---- ref_fill.c: one value in every element ----
 

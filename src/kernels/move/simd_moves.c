@@ -150,8 +150,7 @@ OT_SIMD_INLINE void turn_8(wide64 *v)
     }
 }
 
-// As many vectors as a row has columns of 4 bytes: lane j of v[i + 4 * k] changes places with lane
-// k of v[i + 4 * j].
+// Lane j of v[4 * k] changes places with lane k of v[4 * j].
 #if N_LANES == 4
 #define PAIRS(first) first, (first) + 1, (first) + 4, (first) + 5
 OT_SIMD_INLINE wide64 even_lanes(wide64 a, wide64 b)
@@ -164,35 +163,36 @@ OT_SIMD_INLINE wide64 odd_lanes(wide64 a, wide64 b)
     return __builtin_shufflevector(a, b, PAIRS(2), PAIRS(10));
 }
 
-OT_SIMD_INLINE void turn_square(wide64 *v)
+OT_SIMD_INLINE void turn_lanes(wide64 *v)
 {
-    OT_SIMD_UNROLL
-    for (int i = 0; i < 4; i++)
-        turn_4(v + 4 * i);
-    OT_SIMD_UNROLL
-    for (int i = 0; i < 4; i++) {
-        const wide64 a = even_lanes(v[i], v[i + 4]), b = even_lanes(v[i + 8], v[i + 12]);
-        const wide64 c = odd_lanes(v[i], v[i + 4]), d = odd_lanes(v[i + 8], v[i + 12]);
+    const wide64 a = even_lanes(v[0], v[4]), b = even_lanes(v[8], v[12]);
+    const wide64 c = odd_lanes(v[0], v[4]), d = odd_lanes(v[8], v[12]);
 
-        v[i] = even_lanes(a, b);
-        v[i + 4] = even_lanes(c, d);
-        v[i + 8] = odd_lanes(a, b);
-        v[i + 12] = odd_lanes(c, d);
-    }
+    v[0] = even_lanes(a, b);
+    v[4] = even_lanes(c, d);
+    v[8] = odd_lanes(a, b);
+    v[12] = odd_lanes(c, d);
 }
 #elif N_LANES == 2
+OT_SIMD_INLINE void turn_lanes(wide64 *v)
+{
+    const wide64 a = v[0], b = v[4];
+
+    v[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+    v[4] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+}
+#endif
+
+// As many vectors as a row has columns of 4 bytes.
+#if N_LANES > 1
 OT_SIMD_INLINE void turn_square(wide64 *v)
 {
     OT_SIMD_UNROLL
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < N_LANES; i++)
         turn_4(v + 4 * i);
     OT_SIMD_UNROLL
-    for (int i = 0; i < 4; i++) {
-        const wide64 a = v[i], b = v[i + 4];
-
-        v[i] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-        v[i + 4] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-    }
+    for (int i = 0; i < 4; i++)
+        turn_lanes(v + i);
 }
 #endif
 

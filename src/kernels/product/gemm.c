@@ -107,10 +107,10 @@ static int64_t whole_lines(int64_t n_floats)
     return whole_tiles(n_floats, ALIGNMENT_FLOATS);
 }
 
-// Floats that half of the second cache holds.
-static int64_t half_of_second_cache(void)
+// Floats that the second cache holds.
+static int64_t second_cache(void)
 {
-    return ot__second_cache() / 2 / (int64_t)sizeof(float);
+    return ot__second_cache() / (int64_t)sizeof(float);
 }
 
 // Rows that are contiguous are read where they lie, columns where there are too few of them, of y
@@ -132,7 +132,7 @@ static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
     const int64_t depth = OT_MIN(g->k, plan->depth);
-    const int64_t most = OT_MIN(half_of_second_cache() / depth, kernel->most_copied_rows);
+    const int64_t most = OT_MIN(second_cache() / 2 / depth, kernel->most_copied_rows);
 
     if (reads_a(plan, kernel))
         return;
@@ -185,7 +185,7 @@ static int64_t block_depth(const ot__gemm *g, const ot__gemm_kernel *kernel)
 // would fill it.
 static bool rows_clash(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
-    const int64_t fit = 2 * half_of_second_cache() / kernel->depth;
+    const int64_t fit = second_cache() / kernel->depth;
     int64_t apart = 1;
 
     while (2 * apart <= fit)
@@ -197,21 +197,24 @@ static bool rows_clash(const ot__gemm *g, const ot__gemm_kernel *kernel)
 static void plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
+    const int64_t rows = (g->m + plan->n_row_parts - 1) / plan->n_row_parts;
+    const int64_t few = plan->a_rows > 0        ? kernel->tile_rows
+                        : rows_clash(g, kernel) ? kernel->rows_clashing
+                                                : kernel->rows_reading;
 
     plan->reads_b = g->b_column == 1 && !ot__dtype_is_narrow(g->b_type) && !is_staged(g);
-    plan->most_rows_reading = plan->a_rows > 0        ? kernel->tile_rows
-                              : rows_clash(g, kernel) ? kernel->rows_clashing
-                                                      : kernel->rows_reading;
-    plan->goes_down = plan->a_rows > 0 ||
-                      (plan->reads_b && plan->a_floats == 0 && g->m > plan->most_rows_reading &&
-                       g->m <= kernel->rows_down && g->n * g->k > 2 * half_of_second_cache());
+    plan->copies_b = plan->reads_b && rows > few;
+    plan->goes_down =
+        plan->a_rows > 0 || (plan->copies_b && plan->a_floats == 0 && g->m <= kernel->rows_down &&
+                             g->n * g->k > second_cache());
+    plan->is_one_panel = plan->goes_down || (plan->reads_b && !plan->copies_b);
 }
 
 // All columns are one block, of which one panel is copied at a time, where tiles go down them,
 // unless rows are staged.
 static int64_t block_width(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
-    const int64_t fit = half_of_second_cache() / kernel->depth;
+    const int64_t fit = second_cache() / 2 / kernel->depth;
 
     if (plan->goes_down)
         return is_staged(&plan->g) ? kernel->staged_width : whole_tiles(plan->g.n, kernel->lanes);
@@ -232,7 +235,6 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
                         int n_threads)
 {
     int64_t depth, width, n_floats;
-    bool is_one_panel;
 
     *plan = (ot__gemm_plan){.g = *g, .y_column = 1, .by_dots = is_for_dots(g, kernel)};
     plan->is_swapped = !plan->by_dots && should_swap(g);
@@ -266,11 +268,9 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
     plan->width = block_width(plan, kernel);
     depth = OT_MIN(plan->g.k, plan->depth);
     width = OT_MIN(whole_tiles(plan->g.n, kernel->lanes), plan->width);
-    is_one_panel = plan->goes_down ||
-                   (plan->reads_b && (plan->g.m + plan->n_row_parts - 1) / plan->n_row_parts <=
-                                         plan->most_rows_reading);
-    n_floats = whole_lines(plan->a_floats +
-                           depth * (is_one_panel ? OT_MIN(width, kernel->tile_columns) : width));
+    n_floats =
+        whole_lines(plan->a_floats +
+                    depth * (plan->is_one_panel ? OT_MIN(width, kernel->tile_columns) : width));
     if (is_staged(&plan->g)) {
         // Of one block of k no panel is copied twice, however few rows are staged, unless it makes
         // place for the next.

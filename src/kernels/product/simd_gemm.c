@@ -2,11 +2,12 @@
 // Products in f32, also of f16 and bf16, compiled once per instruction set (OT_ISA).
 //
 // y is computed in tiles that stay in registers, by blocks of k. Rows of `a` and of `b` are read
-// where they lie; what cannot be read so, or is read often, is copied, `b` into panels as wide as a
+// where they lie; what cannot be read so, or not well, is copied, `b` into panels as wide as a
 // tile, by the first tile of a panel while it multiplies. Where rows of `a` are contiguous, tiles
 // go along them: a row of tiles stays in the first cache, a block of b's panels in the second.
 // Where its columns are, a block of `a` is copied tile by tile and stays in the second cache, and
-// tiles go down one panel, which stays in the first. Nothing of this changes the order of a sum, so
+// tiles go down one panel, which stays in the first; they go down, too, where few rows of `a` meet
+// a large `b` that is copied. Nothing of this changes the order of a sum, so
 // none of it changes a bit. Where lanes go along k (simd_gemm_dots.h) the order is another, which
 // m, n, k and the strides alone decide on.
 #include "kernels/kernels.h"
@@ -108,9 +109,8 @@ static float *panel_copy(const block *x, int64_t panel)
 #include "kernels/product/simd_gemm_copy.h"
 #include "kernels/product/simd_gemm_dots.h"
 #include "kernels/product/simd_gemm_lines.h"
-#include "kernels/product/simd_gemm_tile.h"
-
 #include "kernels/product/simd_gemm_spill.h"
+#include "kernels/product/simd_gemm_tile.h"
 
 // ---- blocks ----
 
@@ -297,9 +297,9 @@ static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
 
         if (plan->reads_b) {
             x.origin = (const float *)b + k * g->b_row + part->column;
-            x.copies = part->row_end - part->row > plan->most_rows_reading;
+            x.copies = plan->copies_b;
         }
-        x.is_one_panel = plan->goes_down || (plan->reads_b && !x.copies);
+        x.is_one_panel = plan->is_one_panel;
         if (plan->goes_down) {
             multiply_down(plan, data, part, y, &x, adds, scratch);
             continue;

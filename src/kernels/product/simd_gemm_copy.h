@@ -154,22 +154,6 @@ OT_SIMD_INLINE void copy_b_across(float *to, int64_t width, const void *b, int64
     }
 }
 
-// y (rows; y_row floats apart) = columns of x, x_column apart.
-static void transpose_floats(float *y, int64_t y_row, const float *x, int64_t x_column,
-                             int64_t rows, int64_t columns)
-{
-    const ot__move move = {.y = y,
-                           .x = x,
-                           .rows = rows,
-                           .cols = columns,
-                           .y_row = y_row,
-                           .y_col = 1,
-                           .x_row = 1,
-                           .x_col = x_column};
-
-    OT_ISA_NAME(ot__moves).transpose[OT__MOVE_FLOATS](&move);
-}
-
 // The same where each column's k lie one after the other.
 OT_SIMD_INLINE void copy_b_along(float *to, int64_t width, const void *b, int64_t b_column,
                                  int64_t columns, int64_t depth, ot_dtype type)
@@ -179,7 +163,7 @@ OT_SIMD_INLINE void copy_b_along(float *to, int64_t width, const void *b, int64_
     for (int64_t p = 0; p < depth && columns < width; p++)
         memset(to + p * width + columns, 0, (size_t)(width - columns) * sizeof *to);
     if (type == OT_F32) {
-        transpose_floats(to, width, b, b_column, depth, columns);
+        ot__transpose_floats(&OT_ISA_NAME(ot__moves), to, width, b, b_column, depth, columns);
         return;
     }
     for (int64_t j = 0; j < columns; j += COLUMNS)
@@ -191,7 +175,8 @@ OT_SIMD_INLINE void copy_b_along(float *to, int64_t width, const void *b, int64_
             for (int64_t l = 0; l < n_columns; l++)
                 copy_elements(strip + l * STRIP, operand_at(b, (j + l) * b_column + at, type), n,
                               type);
-            transpose_floats(to + at * width + j, width, strip, STRIP, n, n_columns);
+            ot__transpose_floats(&OT_ISA_NAME(ot__moves), to + at * width + j, width, strip, STRIP,
+                                 n, n_columns);
         }
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "kernels/product/simd_gemm_lines.h"
 #include "kernels/simd_floats.h"
 
 #if OT_VECTOR_LANES >= 8
@@ -173,19 +174,11 @@ typedef struct dot_target {
     bool accumulates;
 } dot_target;
 
-// n totals, a constant where this is called, that stand side by side in y.
-OT_SIMD_INLINE void store_dot_line(float *y, const float *totals, const dot_target *t, int n)
-{
-    OT_SIMD_LOOP
-    for (int i = 0; i < n; i++)
-        y[i] = t->accumulates ? y[i] + totals[i] : totals[i];
-}
-
 static void store_dots(const dot_target *t, const float *totals, int n_few, int n_many)
 {
     if (t->many_line == 1 && n_many == DOT_MANY) {
         for (int i = 0; i < n_few; i++)
-            store_dot_line(t->y + i * t->few_line, totals + i * DOT_MANY, t, DOT_MANY);
+            store_line(t->y + i * t->few_line, totals + i * DOT_MANY, DOT_MANY, t->accumulates);
         return;
     }
 #if OT_VECTOR_LANES == 16
@@ -194,7 +187,7 @@ static void store_dots(const dot_target *t, const float *totals, int n_few, int 
 
         ot__transpose4(turned, DOT_FEW, totals, DOT_MANY);
         for (int j = 0; j < n_many; j++)
-            store_dot_line(t->y + j * t->many_line, turned + j * DOT_FEW, t, DOT_FEW);
+            store_line(t->y + j * t->many_line, turned + j * DOT_FEW, DOT_FEW, t->accumulates);
         return;
     }
 #endif
@@ -267,9 +260,8 @@ static void run_dots(const ot__gemm_plan *plan, const ot__gemm_data *data,
         l.few += k;
         l.many += k;
         if (n_blocks > 1) {
-            for (int64_t line = 0; line < n_few; line++)
-                memcpy(copy + line * DOTS_ROW, l.few + line * l.few_line,
-                       (size_t)l.k * sizeof *copy);
+            for (int64_t few = 0; few < n_few; few++)
+                memcpy(copy + few * DOTS_ROW, l.few + few * l.few_line, (size_t)l.k * sizeof *copy);
             l.few = copy;
             l.few_line = DOTS_ROW;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of simd_gemm.c: what is done to lines of y whose sums are complete.
+// Part of simd_gemm.c: lines of y, and what is done to them when their sums are complete.
 #ifndef OT_KERNELS_SIMD_GEMM_LINES_H
 #define OT_KERNELS_SIMD_GEMM_LINES_H
 
@@ -7,6 +7,14 @@
 #include "kernels/simd_floats.h"
 
 enum { LINE = 512 }; // of what is widened: at least STAGED_WIDTH and STAGED_ROWS
+
+// n sums become, or are added to, what stands side by side in y.
+OT_SIMD_INLINE void store_line(float *y, const float *sums, int64_t n, bool accumulates)
+{
+    OT_SIMD_LOOP
+    for (int64_t i = 0; i < n; i++)
+        y[i] = accumulates ? y[i] + sums[i] : sums[i];
+}
 
 static size_t operand_size(ot_dtype type)
 {

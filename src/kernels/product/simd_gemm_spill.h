@@ -10,11 +10,7 @@
 
 // Rows of tiles, one below the other, that are transposed together: whole tiles, of which the rows
 // of y become whole lines of the cache.
-enum {
-    STRIP_ROWS = TILE_ROWS % CACHE_LINE == 0   ? TILE_ROWS
-                 : CACHE_LINE % TILE_ROWS == 0 ? CACHE_LINE
-                                               : CACHE_LINE * TILE_ROWS / 2
-};
+enum { STRIP_ROWS = CACHE_LINE % TILE_ROWS == 0 ? CACHE_LINE : CACHE_LINE * TILE_ROWS / 2 };
 
 // A tile, or tiles one below the other, whole in a buffer, which is t->y.
 static void multiply_strip(target *t, operands *o, int64_t rows, int64_t vectors, panel_kind kind)
@@ -38,26 +34,21 @@ static void multiply_strip(target *t, operands *o, int64_t rows, int64_t vectors
     o->a = a + o->a_next;
 }
 
-static void spill_line(float *y, const float *x, int64_t n, bool accumulates)
-{
-    OT_SIMD_LOOP
-    for (int64_t i = 0; i < n; i++)
-        y[i] = accumulates ? y[i] + x[i] : x[i];
-}
-
-// The same of a y that is transposed: its columns are contiguous.
+// Of a y that is transposed: its columns are contiguous.
 static void spill_columns(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t rows,
                           int64_t columns, bool accumulates)
 {
     float turned[TILE_COLUMNS * STRIP_ROWS];
 
     if (!accumulates) {
-        transpose_floats(y, plan->y_column, buffer, TILE_COLUMNS, columns, rows);
+        ot__transpose_floats(&OT_ISA_NAME(ot__moves), y, plan->y_column, buffer, TILE_COLUMNS,
+                             columns, rows);
         return;
     }
-    transpose_floats(turned, STRIP_ROWS, buffer, TILE_COLUMNS, columns, rows);
+    ot__transpose_floats(&OT_ISA_NAME(ot__moves), turned, STRIP_ROWS, buffer, TILE_COLUMNS, columns,
+                         rows);
     for (int64_t j = 0; j < columns; j++)
-        spill_line(y + j * plan->y_column, turned + j * STRIP_ROWS, rows, true);
+        store_line(y + j * plan->y_column, turned + j * STRIP_ROWS, rows, true);
 }
 
 // `buffer`: at most STRIP_ROWS rows, TILE_COLUMNS apart.
@@ -69,7 +60,7 @@ static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int6
         return;
     }
     for (int64_t i = 0; i < rows; i++)
-        spill_line(y + i * plan->g.y_row, buffer + i * TILE_COLUMNS, columns, accumulates);
+        store_line(y + i * plan->g.y_row, buffer + i * TILE_COLUMNS, columns, accumulates);
 }
 
 #endif

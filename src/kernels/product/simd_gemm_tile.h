@@ -118,9 +118,10 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
         if ((k & (step - 1)) == 0) {
             fetch_y_row(fetched, vectors);
             fetched += t->y_row;
-            if (kind != SHORT)
+            if (kind != SHORT) {
                 fetch_below(below);
-            below += in.a_row;
+                below += in.a_row;
+            }
         }
         tile_step(&s, &in, rows, vectors, kind);
     }
