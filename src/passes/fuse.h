@@ -20,6 +20,7 @@ ot_status ot__fuse_gates(ot_model *model);
 ot_status ot__fuse_gemm(ot_model *model);
 ot_status ot__fuse_pool(ot_model *model);
 ot_status ot__fuse_slope(ot_model *model);
+ot_status ot__fuse_table(ot_model *model);
 ot_status ot__fuse_transpose(ot_model *model);
 
 // Gemm, MatMul or FusedMatMul of matrices, or batches of them, whose shapes are known

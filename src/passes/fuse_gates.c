@@ -5,33 +5,11 @@
 // moved. B, which is small, keeps its slices.
 #include <string.h>
 
-#include "passes/fuse.h"
+#include "passes/fuse_layer.h"
 
 enum { MAX_GATES = 4, MAX_NODES = 2 + 2 * MAX_GATES };
-enum { X, W, R, P = 7 }; // inputs of the training forms
+enum { X, W, R };        // inputs of the training forms
 enum { DW = 1, DR = 2 }; // outputs of the gradients
-
-typedef struct layer_kind {
-    const char *layer, *gradient;
-    int n_gates, n_fixed; // the last gates, which stay where they are
-    int kept;             // output: the gates
-    int grad_p;           // input of our own gradient that ONNX Runtime's has not; 0: none
-    int n_grad_inputs;    // of our own
-} layer_kind;
-static const layer_kind layer_kinds[] = {
-    {.layer = "LSTMTraining",
-     .gradient = "LSTMGrad",
-     .n_gates = 4,
-     .kept = 4,
-     .grad_p = 6,
-     .n_grad_inputs = 13},
-    {.layer = "GRUTraining",
-     .gradient = "GRUGrad",
-     .n_gates = 3,
-     .n_fixed = 1,
-     .kept = 2,
-     .n_grad_inputs = 10},
-};
 
 // A parameter, and where each gate of ONNX's order is in it.
 typedef struct gates {
@@ -84,7 +62,7 @@ static bool joins_rows(const ot_node *node)
     return ot__node_is(node, "", "Concat") && ot_attr_int(node, "axis") == 0;
 }
 
-static bool read_gates(const ot_value *weights, const layer_kind *kind, gates *g)
+static bool read_gates(const ot_value *weights, const ot__layer_kind *kind, gates *g)
 {
     const ot_node *unsqueeze = weights->producer, *concat;
     int64_t axis, rows_of_gate;
@@ -119,7 +97,7 @@ static bool read_gates(const ot_value *weights, const layer_kind *kind, gates *g
     return n == kind->n_gates;
 }
 
-static bool is_permutation(const gates *g, const layer_kind *kind)
+static bool is_permutation(const gates *g, const ot__layer_kind *kind)
 {
     unsigned seen = 0;
 
@@ -171,7 +149,7 @@ static ot_node *read_part(const ot__fusing *f, chain *c, const ot_node *split, i
     return ot__fuse_only_reader(f, back->outputs[0]);
 }
 
-static bool read_chain(const ot__fusing *f, const ot_value *gradient, const layer_kind *kind,
+static bool read_chain(const ot__fusing *f, const ot_value *gradient, const ot__layer_kind *kind,
                        const gates *g, chain *c)
 {
     const ot_node *squeeze, *split;
@@ -213,48 +191,13 @@ static ot_value *add_unsqueezed(ot__builder *b, const gates *g, const ot_value *
     return value;
 }
 
-static void copy_layer_attrs(ot__builder *b, ot_node *to, const ot_node *from, const gates *g,
-                             int n)
+static void replace_by_own(ot__builder *b, ot_node *node, ot__own_layer own, const gates *g,
+                           int n_gates, ot_value *const *weights)
 {
-    if (to != NULL)
-        (void)ot__build_made(b, ot__node_copy_attrs(to, from));
-    ot__build_ints(b, to, "gate_order", g->at, n);
-}
-
-static void replace_layer(ot__builder *b, ot_node *layer, const layer_kind *kind, const gates *g,
-                          ot_value *const *weights)
-{
-    ot_value *inputs[P + 1] = {NULL}, *outputs[P + 1];
-    ot_node *node;
-
-    for (int i = 0; i < layer->n_inputs; i++)
-        inputs[i] = i == W || i == R ? weights[i] : layer->inputs[i];
-    for (int i = 0; i < layer->n_outputs; i++)
-        outputs[i] = layer->outputs[i];
-    ot__node_detach(layer);
-    node = ot__op_build(b, "ai.onnxtrain", kind->layer, layer->name, inputs, layer->n_inputs,
-                        outputs, layer->n_outputs);
-    copy_layer_attrs(b, node, layer, g, kind->n_gates);
-    ot__op_settle(b, node);
-}
-
-static void replace_gradient(ot__builder *b, ot_node *back, const layer_kind *kind, const gates *g,
-                             ot_value *const *weights)
-{
-    enum { MAX_PORTS = 16 };
-    const bool lacks_p = kind->grad_p > 0 && ot__node_is(back, "com.microsoft", kind->gradient);
-    ot_value *inputs[MAX_PORTS] = {NULL}, *outputs[MAX_PORTS];
-    ot_node *node;
-
-    for (int i = 0; i < back->n_inputs; i++)
-        inputs[lacks_p && i >= kind->grad_p ? i + 1 : i] =
-            i == W || i == R ? weights[i] : back->inputs[i];
-    for (int i = 0; i < back->n_outputs; i++)
-        outputs[i] = back->outputs[i];
-    ot__node_detach(back);
-    node = ot__op_build(b, "ai.onnxtrain", kind->gradient, back->name, inputs,
-                        back->n_inputs + lacks_p, outputs, back->n_outputs);
-    copy_layer_attrs(b, node, back, g, kind->n_gates);
+    own.inputs[W] = weights[W];
+    own.inputs[R] = weights[R];
+    node = ot__own_layer_replace(b, node, &own);
+    ot__build_ints(b, node, "gate_order", g->at, n_gates);
     ot__op_settle(b, node);
 }
 
@@ -271,34 +214,7 @@ static void replace_chain(ot__builder *b, const chain *c, ot_value *gradient, co
     ot__op_settle(b, ot__op_build(b, "", "Squeeze", name, inputs, 2, &y, 1));
 }
 
-static bool is_own_or_theirs(const ot_node *node, const char *op_type)
-{
-    return ot__node_is(node, "com.microsoft", op_type) ||
-           ot__node_is(node, "ai.onnxtrain", op_type);
-}
-
-// The gradient of the layer, which alone reads the gates that it keeps; NULL with `none`: none.
-static ot_node *gradient_of_layer(const ot__fusing *f, const ot_node *layer, const layer_kind *kind,
-                                  bool *none)
-{
-    const ot_value *kept = layer->n_outputs > kind->kept ? layer->outputs[kind->kept] : NULL;
-    ot_node *node;
-
-    *none = kept == NULL || (ot__uses_count(&f->uses, kept) == 0 && !kept->is_output);
-    node = *none ? NULL : ot__fuse_only_reader(f, kept);
-    return is_own_or_theirs(node, kind->gradient) && node->n_inputs > R &&
-                   node->inputs[W] == layer->inputs[W] && node->inputs[R] == layer->inputs[R] &&
-                   node->n_inputs <= kind->n_grad_inputs
-               ? node
-               : NULL;
-}
-
-static ot_value *node_output(const ot_node *node, int i)
-{
-    return node != NULL && i < node->n_outputs ? node->outputs[i] : NULL;
-}
-
-static ot_status fuse_layer(ot__fusing *f, ot_node *layer, const layer_kind *kind)
+static ot_status fuse_layer(ot__fusing *f, ot_node *layer, const ot__layer_kind *kind)
 {
     ot__builder b = {.graph = f->graph};
     ot_value *weights[R + 1] = {NULL}, *dw, *dr;
@@ -311,9 +227,9 @@ static ot_status fuse_layer(ot__fusing *f, ot_node *layer, const layer_kind *kin
         !read_gates(layer->inputs[R], kind, &of_r) || !is_permutation(&of_w, kind) ||
         memcmp(of_w.at, of_r.at, (size_t)kind->n_gates * sizeof *of_w.at) != 0)
         return OT_OK;
-    back = gradient_of_layer(f, layer, kind, &none);
-    dw = node_output(back, DW);
-    dr = node_output(back, DR);
+    back = ot__layer_gradient(f, layer, kind, &none);
+    dw = ot__layer_output(back, DW);
+    dr = ot__layer_output(back, DR);
     if ((back == NULL && !none) || !read_chain(f, dw, kind, &of_w, &w_back) ||
         !read_chain(f, dr, kind, &of_r, &r_back))
         return OT_OK;
@@ -321,9 +237,9 @@ static ot_status fuse_layer(ot__fusing *f, ot_node *layer, const layer_kind *kin
     weights[R] = add_unsqueezed(&b, &of_r, layer->inputs[R]);
     if (b.status != OT_OK)
         return b.status;
-    replace_layer(&b, layer, kind, &of_w, weights);
+    replace_by_own(&b, layer, ot__own_layer_of(layer, kind), &of_w, kind->n_gates, weights);
     if (back != NULL)
-        replace_gradient(&b, back, kind, &of_w, weights);
+        replace_by_own(&b, back, ot__own_gradient_of(back, kind), &of_w, kind->n_gates, weights);
     replace_chain(&b, &w_back, dw, &of_w);
     replace_chain(&b, &r_back, dr, &of_r);
     return b.status;
@@ -331,10 +247,9 @@ static ot_status fuse_layer(ot__fusing *f, ot_node *layer, const layer_kind *kin
 
 static ot_status fuse_gates(ot__fusing *f, ot_node *node)
 {
-    for (size_t i = 0; i < OT_COUNT(layer_kinds); i++)
-        if (is_own_or_theirs(node, layer_kinds[i].layer) && node->n_inputs <= P + 1)
-            return fuse_layer(f, node, &layer_kinds[i]);
-    return OT_OK;
+    const ot__layer_kind *kind = ot__layer_kind_of(node);
+
+    return kind == NULL ? OT_OK : fuse_layer(f, node, kind);
 }
 
 ot_status ot__fuse_gates(ot_model *model)

@@ -36,6 +36,7 @@ typedef struct ot__recurrent {
     int64_t n_gates; // 1, 3 (z, r, h) or 4 (i, o, f, c)
     int64_t gate_at[OT__MAX_GATES];
     int64_t steps, batch, inputs, hidden;
+    int64_t table; // rows of X where it is a table of inputs; 0: X is (steps, batch, inputs)
     int n_directions;
     bool reversed[OT__MAX_DIRECTIONS];
     // Of one step, row of the batch and direction, in X, Y and the states.
@@ -100,10 +101,12 @@ OT_KERNEL_FLOATS(OT_DECLARE)
 //
 // All directions' tensors. NULL: absent, or not wanted. `gates` (steps, directions, batch, gates *
 // hidden) are kept activated, `cells` (steps, directions, batch, hidden) before h; both are zero
-// behind the end of a sequence, as y is.
+// behind the end of a sequence, as y is. Where X is a table (table, inputs), `rows` (steps, batch)
+// are those of its rows that the steps read, and dx is of the table.
 #define OT_DECLARE(suffix, T)                                                                      \
     typedef struct ot__recurrent_data_##suffix {                                                   \
         const T *x, *w, *r, *b, *h0, *c0, *p;                                                      \
+        const int64_t *rows;                                                                       \
         const int32_t *lengths;                                                                    \
         T *y, *y_h, *y_c, *gates, *cells;                                                          \
         T *scratch; /* ot__recurrent_scratch() elements */                                         \
@@ -112,6 +115,7 @@ OT_KERNEL_FLOATS(OT_DECLARE)
     /* Row-major by steps. RNN: `gates` is y. */                                                   \
     typedef struct ot__recurrent_grad_##suffix {                                                   \
         const T *x, *w, *r, *b, *h0, *c0, *p;                                                      \
+        const int64_t *rows;                                                                       \
         const int32_t *lengths;                                                                    \
         const T *y, *gates, *cells, *dy, *dy_h, *dy_c;                                             \
         T *dx, *dw, *dr, *db, *dh0, *dc0, *dp;                                                     \
@@ -138,7 +142,8 @@ int64_t ot__recurrent_grad_scratch(const ot__recurrent *p); // the same
 
 // ---- recurrent.c, recurrent_grad.c: the same by vector code ----
 //
-// The products with X and W are made for many steps at once, as those of weight gradients are.
+// The products with X and W are made for many steps at once, as those of weight gradients are; of a
+// table once for each of its rows, however many steps read them.
 // R is packed once; the units of the state are shared out among the threads, which meet once a
 // step. Sums do not depend on the number of threads.
 

@@ -6,7 +6,8 @@
 
 // Everything in scratch.
 typedef struct layer_memory {
-    float *pre; // NULL: the gates that are kept are where they are made
+    float *pre;   // NULL: the gates that are kept are where they are made
+    float *table; // the products of X's rows and W, where X is a table
     float *bias, *panels, *h_before, *h, *c, *product, *for_gemm;
 } layer_memory;
 
@@ -44,6 +45,7 @@ static int64_t place_layer(layer_memory *m, const ot__recurrent *p, const ot__re
     m->pre = keeps_in_place(p, keeps)
                  ? NULL
                  : ot__floats_take(&at, steps_of_input(p, keeps), p->batch, width);
+    m->table = ot__floats_take(&at, p->table, width, 1);
     m->bias = ot__floats_take(&at, width, 1, 1);
     m->panels = ot__floats_take(&at, panel, p->n_gates, 1);
     m->h_before = ot__floats_take(&at, p->batch, pitch, 1);
@@ -79,14 +81,14 @@ static float *sums_of_step(const layer_pass *s, int64_t step)
                : s->m.pre + (step - s->first) * s->p->batch * s->p->n_gates * s->p->hidden;
 }
 
-// Sums of the steps at hand. Where the batch is x's first axis each of its rows is a product.
-static void multiply_input(const layer_pass *s)
+// A product with W whose operand and result the caller states.
+static ot__wide_product product_with_w(const layer_pass *s, int64_t m, int64_t y_row)
 {
     const ot__recurrent *p = s->p;
     const int64_t width = p->n_gates * p->hidden;
-    const bool by_steps = p->x_step > p->x_row;
-    const ot__wide_product w = {
-        .g = {.m = by_steps ? s->n_steps * p->batch : s->n_steps,
+
+    return (ot__wide_product){
+        .g = {.m = m,
               .n = width,
               .k = p->inputs,
               .alpha = 1,
@@ -94,17 +96,36 @@ static void multiply_input(const layer_pass *s)
               .a_column = 1,
               .b_row = 1,
               .b_column = p->inputs,
-              .y_row = by_steps ? width : p->batch * width,
+              .y_row = y_row,
               .b_type = s->by->w_type},
-        .y = sums_of_step(s, s->first),
-        .a = s->d->x + s->first * p->x_step,
         .b = s->d->w,
         .b_at = s->direction * width * p->inputs,
-        .n_batches = by_steps ? 1 : p->batch,
-        .a_batch = p->x_row,
-        .y_batch = width,
     };
+}
 
+// Sums of the steps at hand. Where the batch is x's first axis each of its rows is a product.
+static void multiply_input(const layer_pass *s)
+{
+    const ot__recurrent *p = s->p;
+    const int64_t width = p->n_gates * p->hidden;
+    const bool by_steps = p->x_step > p->x_row;
+    ot__wide_product w = by_steps ? product_with_w(s, s->n_steps * p->batch, width)
+                                  : product_with_w(s, s->n_steps, p->batch * width);
+
+    w.y = sums_of_step(s, s->first);
+    w.a = s->d->x + s->first * p->x_step;
+    w.n_batches = by_steps ? 1 : p->batch;
+    w.a_batch = p->x_row;
+    w.y_batch = width;
+    ot__wide_multiply(&w, s->by, s->m.for_gemm);
+}
+
+static void multiply_table(const layer_pass *s)
+{
+    ot__wide_product w = product_with_w(s, s->p->table, s->p->n_gates * s->p->hidden);
+
+    w.y = s->m.table;
+    w.a = s->d->x;
     ot__wide_multiply(&w, s->by, s->m.for_gemm);
 }
 
@@ -193,6 +214,23 @@ static void multiply_gates(const layer_pass *s, const ot__step_part *part, int64
                            true);
 }
 
+// What the step's sums begin with: products of all steps at once are there already.
+static void begin_sums(const layer_pass *s, const ot__step_part *part)
+{
+    const ot__recurrent *p = s->p;
+    const int64_t n = p->hidden, width = p->n_gates * n;
+    const size_t n_bytes = (size_t)(part->unit_end - part->unit) * sizeof *s->m.table;
+    float *sums = sums_of_step(s, s->step);
+
+    for (int64_t row = part->row; p->table > 0 && row < part->row_end; row++)
+        for (int64_t gate = 0; gate < p->n_gates; gate++) {
+            const int64_t at = gate * n + part->unit;
+
+            memcpy(sums + row * width + at,
+                   s->m.table + s->d->rows[s->step * p->batch + row] * width + at, n_bytes);
+        }
+}
+
 static void reset_units(const layer_pass *s, const ot__step_part *part)
 {
     for (int64_t row = part->row; row < part->row_end; row++) {
@@ -204,12 +242,14 @@ static void reset_units(const layer_pass *s, const ot__step_part *part)
 
 static void lstm_or_rnn_part(const layer_pass *s, const ot__step_part *part)
 {
+    begin_sums(s, part);
     multiply_gates(s, part, 0, s->p->n_gates);
     finish_rows(s, part, s->p->cell == OT__CELL_LSTM ? s->by->cells->lstm : s->by->cells->rnn);
 }
 
 static void gru_resets_after_part(const layer_pass *s, const ot__step_part *part)
 {
+    begin_sums(s, part);
     multiply_gates(s, part, 0, 2);
     ot__state_multiply(&s->with_r, part, 2, s->m.product, s->pitch, s->m.h_before, s->pitch, false);
     reset_units(s, part);
@@ -218,6 +258,7 @@ static void gru_resets_after_part(const layer_pass *s, const ot__step_part *part
 
 static void gru_first_part(const layer_pass *s, const ot__step_part *part)
 {
+    begin_sums(s, part);
     multiply_gates(s, part, 0, 2);
     reset_units(s, part);
 }
@@ -323,10 +364,13 @@ static void run_direction(layer_pass *s)
     ot__recurrent_pack(s->m.panels, p, s->by, d->r, s->direction, false);
     ot__copy_states(s->m.h_before, s->pitch, d->h0 ? d->h0 + at : NULL, p->state_row, p);
     ot__copy_states(s->m.c, s->pitch, d->c0 ? d->c0 + at : NULL, p->state_row, p);
+    if (p->table > 0)
+        multiply_table(s);
     for (int64_t i = 0; i < n_pieces; i++) {
         s->first = (reversed ? n_pieces - 1 - i : i) * at_once;
         s->n_steps = OT_MIN(at_once, p->steps - s->first);
-        multiply_input(s);
+        if (p->table == 0)
+            multiply_input(s);
         share_steps(s);
     }
     if (d->y_h != NULL)

@@ -2,39 +2,11 @@
 // Recurrent layers by vector code: back through time, a few steps before their weight gradients.
 #include <string.h>
 
-#include "kernels/recurrent/steps.h"
-
-// Everything in scratch; what has steps, of those at hand.
-typedef struct back_memory {
-    float *pre;             // gradients of what was activated (steps, batch, gates)
-    float *before;          // the states that the steps began with (steps, batch, hidden)
-    float *reset;           // GRU: r * before; with resets_after the gradient of R's product
-    float *linear;          // GRU with resets_after: R's product for h
-    float *dh, *dc;         // (batch, hidden)
-    float *product, *zeros; // the same; (hidden)
-    float *panels, *for_gemm;
-} back_memory;
+#include "kernels/recurrent/back.h"
 
 enum { NO_STEP = -1 };
 
-// One direction while it goes back.
-typedef struct back_pass {
-    const ot__recurrent_grad_f32 *d;
-    const ot__recurrent *p;
-    const ot__recurrent_means *by;
-    int direction;
-    ot__slope slopes[OT__CELL_ACTIVATIONS];
-    back_memory m;
-    ot__step_cut cut;
-    ot__state_product with_r;
-    int64_t pitch, pre_pitch; // of rows of states and of `pre`
-    int64_t first, n_steps;   // the steps at hand
-    bool accumulates;         // weight gradients: to those of the steps after them
-    int64_t step;
-    int64_t pending; // the step whose gradients have not reached dh through R; or NO_STEP
-} back_pass;
-
-static int64_t place_back(back_memory *m, const ot__recurrent *p, const ot__recurrent_means *by,
+static int64_t place_back(ot__back_memory *m, const ot__recurrent *p, const ot__recurrent_means *by,
                           float *base)
 {
     const int64_t n = p->hidden, pitch = ot__recurrent_state_pitch(n);
@@ -47,6 +19,7 @@ static int64_t place_back(back_memory *m, const ot__recurrent *p, const ot__recu
     m->before = ot__floats_take(&at, steps, p->batch, n);
     m->reset = ot__floats_take(&at, is_gru ? steps : 0, p->batch, n);
     m->linear = ot__floats_take(&at, p->resets_after ? steps : 0, p->batch, n);
+    m->of_rows = ot__floats_take(&at, p->table, ot__recurrent_state_pitch(p->n_gates * n), 1);
     m->dh = ot__floats_take(&at, p->batch, pitch, 1);
     m->dc = ot__floats_take(&at, p->batch, pitch, 1);
     m->product = ot__floats_take(&at, p->batch, pitch, 1);
@@ -58,42 +31,37 @@ static int64_t place_back(back_memory *m, const ot__recurrent *p, const ot__recu
 
 int64_t ot__simd_recurrent_grad_scratch(const ot__recurrent *p, const ot__recurrent_means *by)
 {
-    back_memory m;
+    ot__back_memory m;
 
     return place_back(&m, p, by, NULL);
 }
 
 // ---- where things are ----
 
-static int64_t kept_row(const back_pass *s, int64_t step, int64_t row)
-{
-    return (step * s->p->n_directions + s->direction) * s->p->batch + row;
-}
-
-static float *gradients_of_step(const back_pass *s, int64_t step)
+static float *gradients_of_step(const ot__back_pass *s, int64_t step)
 {
     return s->m.pre + (step - s->first) * s->p->batch * s->pre_pitch;
 }
 
-static int64_t states_of_step(const back_pass *s, int64_t step)
+static int64_t states_of_step(const ot__back_pass *s, int64_t step)
 {
     return (step - s->first) * s->p->batch * s->p->hidden;
 }
 
-static bool was_in_sequence(const back_pass *s, int64_t step, int64_t row)
+static bool was_in_sequence(const ot__back_pass *s, int64_t step, int64_t row)
 {
     return s->d->lengths == NULL || step < s->d->lengths[row];
 }
 
 // The row of h or c that a step began with.
-static const float *state_before(const back_pass *s, const float *all, const float *first,
-                                 int64_t step, int64_t row)
+const float *ot__state_before(const ot__back_pass *s, const float *all, const float *first,
+                              int64_t step, int64_t row)
 {
     const ot__recurrent *p = s->p;
     const int64_t previous = p->reversed[s->direction] ? step + 1 : step - 1;
 
     if (previous >= 0 && previous < p->steps && was_in_sequence(s, previous, row))
-        return all + kept_row(s, previous, row) * p->hidden;
+        return all + ot__kept_row(s, previous, row) * p->hidden;
     return first == NULL ? s->m.zeros : first + (s->direction * p->batch + row) * p->hidden;
 }
 
@@ -101,23 +69,25 @@ static const float *state_before(const back_pass *s, const float *all, const flo
 
 static void collect_states(void *context, int64_t first, int64_t last)
 {
-    const back_pass *s = context;
+    const ot__back_pass *s = context;
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden;
 
     for (int64_t i = first; i < last; i++) {
         const int64_t step = s->first + i / p->batch, row = i % p->batch;
-        const float *r = s->d->gates + kept_row(s, step, row) * p->n_gates * n + ot__gate_of(p, 1);
+        const float *r =
+            s->d->gates + ot__kept_row(s, step, row) * p->n_gates * n + ot__gate_of(p, 1);
         float *before = s->m.before + i * n, *reset = s->m.reset + i * n;
 
-        memcpy(before, state_before(s, s->d->y, s->d->h0, step, row), (size_t)n * sizeof *before);
+        memcpy(before, ot__state_before(s, s->d->y, s->d->h0, step, row),
+               (size_t)n * sizeof *before);
         for (int64_t k = 0; p->cell == OT__CELL_GRU && !p->resets_after && k < n; k++)
             reset[k] = r[k] * before[k];
     }
 }
 
 // R's product for h, as resets_after multiplies it by r.
-static void multiply_linear(const back_pass *s)
+static void multiply_linear(const ot__back_pass *s)
 {
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden;
@@ -146,11 +116,12 @@ static void multiply_linear(const back_pass *s)
 
 // ---- a step ----
 
-static ot__cell_row_back_f32 units_back(const back_pass *s, const ot__step_part *part, int64_t row)
+static ot__cell_row_back_f32 units_back(const ot__back_pass *s, const ot__step_part *part,
+                                        int64_t row)
 {
     const ot__recurrent_grad_f32 *d = s->d;
     const ot__recurrent *p = s->p;
-    const int64_t n = p->hidden, kept = kept_row(s, s->step, row), unit = part->unit;
+    const int64_t n = p->hidden, kept = ot__kept_row(s, s->step, row), unit = part->unit;
     const int64_t at = row * s->pitch + unit, state = states_of_step(s, s->step) + row * n + unit;
     const bool has_cell = p->cell == OT__CELL_LSTM;
 
@@ -161,7 +132,7 @@ static ot__cell_row_back_f32 units_back(const back_pass *s, const ot__step_part 
         .n = part->unit_end - unit,
         .gates = d->gates + kept * p->n_gates * n + unit,
         .c = has_cell ? d->cells + kept * n + unit : NULL,
-        .c_before = has_cell ? state_before(s, d->cells, d->c0, s->step, row) + unit : NULL,
+        .c_before = has_cell ? ot__state_before(s, d->cells, d->c0, s->step, row) + unit : NULL,
         .h_before = s->m.before + state,
         .peephole = d->p == NULL ? NULL : d->p + s->direction * 3 * n + unit,
         .linear = p->resets_after ? s->m.linear + state : NULL,
@@ -172,7 +143,7 @@ static ot__cell_row_back_f32 units_back(const back_pass *s, const ot__step_part 
         .reset = p->cell == OT__CELL_GRU ? s->m.reset + state : NULL};
 }
 
-static void clear_units(const back_pass *s, const ot__cell_row_back_f32 *r)
+static void clear_units(const ot__back_pass *s, const ot__cell_row_back_f32 *r)
 {
     const size_t n_bytes = (size_t)r->n * sizeof *r->pre;
 
@@ -182,16 +153,16 @@ static void clear_units(const back_pass *s, const ot__cell_row_back_f32 *r)
         memset(r->reset, 0, n_bytes);
 }
 
-static void rows_back(const back_pass *s, const ot__step_part *part)
+static void rows_back(const ot__back_pass *s, const ot__step_part *part)
 {
     const ot__cells *cells = s->by->cells;
     const ot__cell cell = s->p->cell;
 
     for (int64_t row = part->row; row < part->row_end; row++) {
         const ot__cell_row_back_f32 r = units_back(s, part, row);
-        const float *dy = s->d->dy == NULL
-                              ? NULL
-                              : s->d->dy + kept_row(s, s->step, row) * s->p->hidden + part->unit;
+        const float *dy =
+            s->d->dy == NULL ? NULL
+                             : s->d->dy + ot__kept_row(s, s->step, row) * s->p->hidden + part->unit;
 
         if (!was_in_sequence(s, s->step, row)) {
             clear_units(s, &r);
@@ -206,7 +177,7 @@ static void rows_back(const back_pass *s, const ot__step_part *part)
 }
 
 // What of the gradients of a step reaches the state before it through R.
-static void multiply_pending(const back_pass *s, const ot__step_part *part)
+static void multiply_pending(const ot__back_pass *s, const ot__step_part *part)
 {
     const ot__recurrent *p = s->p;
     const int64_t n = p->hidden;
@@ -222,14 +193,14 @@ static void multiply_pending(const back_pass *s, const ot__step_part *part)
                            s->m.reset + states_of_step(s, s->pending), n, true);
 }
 
-static void step_back_part(const back_pass *s, const ot__step_part *part)
+static void step_back_part(const ot__back_pass *s, const ot__step_part *part)
 {
     multiply_pending(s, part);
     rows_back(s, part);
 }
 
 // The product is the gradient of r * before.
-static void reset_back_part(const back_pass *s, const ot__step_part *part)
+static void reset_back_part(const ot__back_pass *s, const ot__step_part *part)
 {
     ot__state_multiply(&s->with_r, part, 2, s->m.product, s->pitch,
                        gradients_of_step(s, s->step) + 2 * s->p->hidden, s->pre_pitch, false);
@@ -241,10 +212,10 @@ static void reset_back_part(const back_pass *s, const ot__step_part *part)
     }
 }
 
-typedef void back_run(const back_pass *s, const ot__step_part *part);
+typedef void back_run(const ot__back_pass *s, const ot__step_part *part);
 
 typedef struct back_job {
-    const back_pass *s;
+    const ot__back_pass *s;
     back_run *run;
 } back_job;
 
@@ -256,7 +227,7 @@ static void run_part_back(const void *job, const ot__step_part *part)
 }
 
 // Of these rows, or NULL: of all, shared out.
-static void run_back(const back_pass *s, const ot__step_part *rows, back_run *run)
+static void run_back(const ot__back_pass *s, const ot__step_part *rows, back_run *run)
 {
     const back_job j = {s, run};
 
@@ -266,7 +237,7 @@ static void run_back(const back_pass *s, const ot__step_part *rows, back_run *ru
         ot__step_share(&s->cut, s->p, s->by, run_part_back, &j);
 }
 
-static void steps_back(back_pass *s, const ot__step_part *rows)
+static void steps_back(ot__back_pass *s, const ot__step_part *rows)
 {
     const bool resets_before = s->p->cell == OT__CELL_GRU && !s->p->resets_after;
 
@@ -283,12 +254,12 @@ static void steps_back(back_pass *s, const ot__step_part *rows)
 
 static void rows_back_through_steps(const void *pass, const ot__step_part *rows)
 {
-    back_pass own = *(const back_pass *)pass;
+    ot__back_pass own = *(const ot__back_pass *)pass;
 
     steps_back(&own, rows);
 }
 
-static void share_steps_back(back_pass *s)
+static void share_steps_back(ot__back_pass *s)
 {
     if (s->cut.n_unit_parts > 1)
         steps_back(s, NULL);
@@ -296,148 +267,9 @@ static void share_steps_back(back_pass *s)
         ot__step_share(&s->cut, s->p, s->by, rows_back_through_steps, s);
 }
 
-// ---- gradients of weights, of the steps at hand ----
-
-// y (columns of a, columns of b) [+]= a^T * b over all rows
-static void multiply_weights(const back_pass *s, float *y, const float *a, int64_t a_row, int64_t m,
-                             const float *b, int64_t n)
-{
-    const ot__wide_product w = {.g = {.m = m,
-                                      .n = n,
-                                      .k = s->n_steps * s->p->batch,
-                                      .alpha = 1,
-                                      .a_row = 1,
-                                      .a_column = a_row,
-                                      .b_row = n,
-                                      .b_column = 1,
-                                      .y_row = n},
-                                .y = y,
-                                .a = a,
-                                .b = b,
-                                .accumulates = s->accumulates};
-
-    ot__wide_multiply(&w, s->by, s->m.for_gemm);
-}
-
-static void r_back(const back_pass *s)
-{
-    const ot__recurrent *p = s->p;
-    const int64_t n = p->hidden, width = p->n_gates * n;
-    const bool is_gru = p->cell == OT__CELL_GRU;
-    float *dr = s->d->dr + s->direction * width * n;
-
-    multiply_weights(s, dr, s->m.pre, s->pre_pitch, is_gru ? 2 * n : width, s->m.before, n);
-    if (is_gru && p->resets_after)
-        multiply_weights(s, dr + 2 * n * n, s->m.reset, n, n, s->m.before, n);
-    else if (is_gru)
-        multiply_weights(s, dr + 2 * n * n, s->m.pre + 2 * n, s->pre_pitch, n, s->m.reset, n);
-}
-
-typedef struct bias_job {
-    const back_pass *s;
-    float *y;
-    const float *x;
-    int64_t x_row;
-} bias_job;
-
-static void sum_bias(void *context, int64_t first, int64_t last)
-{
-    const bias_job *j = context;
-
-    j->s->by->cells->sum_columns(j->y + first, j->x + first, j->x_row,
-                                 j->s->n_steps * j->s->p->batch, last - first, j->s->accumulates);
-}
-
-static void b_back(const back_pass *s)
-{
-    enum { COLUMNS_PER_THREAD = 128 };
-    const ot__recurrent *p = s->p;
-    const int64_t n = p->hidden, width = p->n_gates * n;
-    float *db = s->d->db + s->direction * 2 * width;
-    bias_job of_reset = {s, db + width + 2 * n, s->m.reset, n};
-
-    for (int64_t gate = 0; gate < p->n_gates; gate++) {
-        bias_job of_gate = {s, db + gate * n, s->m.pre + ot__gate_of(p, gate), s->pre_pitch};
-
-        ot__parallel_for(n, COLUMNS_PER_THREAD, sum_bias, &of_gate);
-    }
-    memcpy(db + width, db, (size_t)(p->resets_after ? 2 * n : width) * sizeof *db);
-    if (p->resets_after)
-        ot__parallel_for(n, COLUMNS_PER_THREAD, sum_bias, &of_reset);
-}
-
-static void x_back(const back_pass *s)
-{
-    const ot__recurrent *p = s->p;
-    const int64_t width = p->n_gates * p->hidden;
-    const ot__wide_product w = {.g = {.m = s->n_steps * p->batch,
-                                      .n = p->inputs,
-                                      .k = width,
-                                      .alpha = 1,
-                                      .a_row = s->pre_pitch,
-                                      .a_column = 1,
-                                      .b_row = p->inputs,
-                                      .b_column = 1,
-                                      .y_row = p->inputs,
-                                      .b_type = s->by->w_type},
-                                .y = s->d->dx + s->first * p->batch * p->inputs,
-                                .a = s->m.pre,
-                                .b = s->d->w,
-                                .b_at = s->direction * width * p->inputs,
-                                .accumulates = s->direction > 0};
-
-    ot__wide_multiply(&w, s->by, s->m.for_gemm);
-}
-
-// dP: of i and f by the cell that the step began with, of o by the one it made.
-static void sum_peepholes(void *context, int64_t first, int64_t last)
-{
-    const back_pass *s = context;
-    const ot__recurrent *p = s->p;
-    const int64_t n = p->hidden;
-    float *dp = s->d->dp + s->direction * 3 * n;
-
-    for (int64_t k = first; k < last; k++) {
-        double sums[3] = {0};
-
-        for (int64_t i = 0; i < s->n_steps * p->batch; i++) {
-            const int64_t step = s->first + i / p->batch, row = i % p->batch;
-            const float *pre = s->m.pre + i * s->pre_pitch + k;
-            const float *c = s->d->cells + kept_row(s, step, row) * n;
-            const float *before = state_before(s, s->d->cells, s->d->c0, step, row);
-
-            sums[0] += (double)pre[ot__gate_of(p, 0)] * (double)before[k];
-            sums[1] += (double)pre[ot__gate_of(p, 1)] * (double)c[k];
-            sums[2] += (double)pre[ot__gate_of(p, 2)] * (double)before[k];
-        }
-        for (int64_t gate = 0; gate < 3; gate++)
-            dp[gate * n + k] =
-                s->accumulates ? dp[gate * n + k] + (float)sums[gate] : (float)sums[gate];
-    }
-}
-
-static void weights_back(back_pass *s)
-{
-    const ot__recurrent_grad_f32 *d = s->d;
-    const ot__recurrent *p = s->p;
-    const int64_t width = p->n_gates * p->hidden;
-
-    if (d->dw != NULL)
-        multiply_weights(s, d->dw + s->direction * width * p->inputs, s->m.pre, s->pre_pitch, width,
-                         d->x + s->first * p->batch * p->inputs, p->inputs);
-    if (d->dr != NULL)
-        r_back(s);
-    if (d->db != NULL)
-        b_back(s);
-    if (d->dx != NULL)
-        x_back(s);
-    if (d->dp != NULL)
-        ot__parallel_for(p->hidden, 1, sum_peepholes, s);
-}
-
 // ---- a layer ----
 
-static void direction_back(back_pass *s)
+static void direction_back(ot__back_pass *s)
 {
     const ot__recurrent_grad_f32 *d = s->d;
     const ot__recurrent *p = s->p;
@@ -446,6 +278,7 @@ static void direction_back(back_pass *s)
     const int64_t n_pieces = (p->steps + at_once - 1) / at_once;
 
     memset(s->m.zeros, 0, (size_t)n * sizeof *s->m.zeros);
+    memset(s->m.of_rows, 0, (size_t)(p->table * s->pre_pitch) * sizeof *s->m.of_rows);
     ot__recurrent_pack(s->m.panels, p, s->by, d->r, s->direction, true);
     ot__copy_states(s->m.dh, s->pitch, d->dy_h ? d->dy_h + at : NULL, n, p);
     ot__copy_states(s->m.dc, s->pitch, d->dy_c ? d->dy_c + at : NULL, n, p);
@@ -457,8 +290,10 @@ static void direction_back(back_pass *s)
         if (p->resets_after)
             multiply_linear(s);
         share_steps_back(s);
-        weights_back(s);
+        ot__weights_back(s);
     }
+    if (p->table > 0)
+        ot__table_back(s);
     if (d->dh0 != NULL)
         ot__copy_states(d->dh0 + at, n, s->m.dh, s->pitch, p);
     if (d->dc0 != NULL)
@@ -470,12 +305,12 @@ void ot__simd_recurrent_grad(const ot__recurrent_grad_f32 *d, const ot__recurren
 {
     for (int direction = 0; direction < p->n_directions; direction++) {
         const ot__activation *f = p->activations[direction];
-        back_pass s = {.d = d,
-                       .p = p,
-                       .by = by,
-                       .direction = direction,
-                       .pitch = ot__recurrent_state_pitch(p->hidden),
-                       .pre_pitch = ot__recurrent_state_pitch(p->n_gates * p->hidden)};
+        ot__back_pass s = {.d = d,
+                           .p = p,
+                           .by = by,
+                           .direction = direction,
+                           .pitch = ot__recurrent_state_pitch(p->hidden),
+                           .pre_pitch = ot__recurrent_state_pitch(p->n_gates * p->hidden)};
 
         for (int i = 0; i < OT__CELL_ACTIVATIONS; i++)
             s.slopes[i] = ot__ref_slope_f32(&f[i], i == 2 ? 0 : p->clip);

@@ -135,10 +135,14 @@ static void FN(input_product)(const FN(recurrent_pass) * s)
 {
     const ot__recurrent *p = s->p;
     const int64_t width = p->n_gates * p->hidden, rows = p->steps * p->batch;
-    const ot__gemm g = product_of_b_transposed(rows, width, p->inputs, p->inputs, width);
+    const T *w = s->d->w + s->direction * width * p->inputs;
+    const int64_t n_at_once = p->table > 0 ? 1 : rows; // those of a table need not be neighbours
+    const ot__gemm g = product_of_b_transposed(n_at_once, width, p->inputs, p->inputs, width);
 
-    FN(ot__ref_gemm)
-    (s->pre, s->d->x, s->d->w + s->direction * width * p->inputs, NULL, &g, false);
+    for (int64_t i = 0; i < rows; i += n_at_once)
+        FN(ot__ref_gemm)
+    (s->pre + i * width, s->d->x + (p->table > 0 ? s->d->rows[i] : i) * p->inputs, w, NULL, &g,
+     false);
 }
 
 static void FN(copy_states)(T *to, int64_t to_row, const T *from, int64_t from_row,

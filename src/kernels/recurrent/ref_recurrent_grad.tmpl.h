@@ -148,6 +148,46 @@ static void FN(weight_product)(const FN(recurrent_back) * s, T *y, const T *a, i
     FN(ot__ref_gemm)(y, a, b, NULL, &g, s->d->accumulates);
 }
 
+// dW and dx [+]= of n rows of X, which `pre` has as many of.
+static void FN(input_rows_back)(const FN(recurrent_back) * s, const T *x, const T *pre, T *dx,
+                                int64_t n, bool adds_dw, bool adds_dx)
+{
+    const FN(ot__recurrent_grad) *d = s->d;
+    const ot__recurrent *p = s->p;
+    const int64_t width = p->n_gates * p->hidden, at = s->direction * width * p->inputs;
+    const ot__gemm of_x = product_of(n, p->inputs, width, width, p->inputs);
+    ot__gemm of_w = product_of(width, p->inputs, n, 1, p->inputs);
+
+    of_w.a_column = width;
+    if (d->dw != NULL)
+        FN(ot__ref_gemm)(d->dw + at, pre, x, NULL, &of_w, adds_dw);
+    if (dx != NULL)
+        FN(ot__ref_gemm)(dx, pre, d->w + at, NULL, &of_x, adds_dx);
+}
+
+// Of a table row by row, in the order of the steps.
+static void FN(input_back)(const FN(recurrent_back) * s)
+{
+    const FN(ot__recurrent_grad) *d = s->d;
+    const ot__recurrent *p = s->p;
+    const int64_t width = p->n_gates * p->hidden, rows = p->steps * p->batch;
+    const int64_t n_dw = p->table > 0 && !d->accumulates && d->dw != NULL ? width * p->inputs : 0;
+    const int64_t n_dx = s->direction == 0 && d->dx != NULL ? p->table * p->inputs : 0;
+
+    if (p->table == 0)
+        FN(input_rows_back)(s, d->x, s->pre, d->dx, rows, d->accumulates, s->direction > 0);
+    for (int64_t k = 0; k < n_dw; k++)
+        d->dw[s->direction * n_dw + k] = 0;
+    for (int64_t k = 0; k < n_dx; k++)
+        d->dx[k] = 0;
+    for (int64_t i = 0; p->table > 0 && i < rows; i++) {
+        const int64_t at = d->rows[i] * p->inputs;
+
+        FN(input_rows_back)
+        (s, d->x + at, s->pre + i * width, d->dx == NULL ? NULL : d->dx + at, 1, true, true);
+    }
+}
+
 // R's product for h, as resets_after multiplies it by r.
 static void FN(make_linear)(const FN(recurrent_back) * s)
 {
@@ -170,9 +210,7 @@ static void FN(weights_back)(const FN(recurrent_back) * s)
     const int64_t n = p->hidden, width = p->n_gates * n, rows = p->steps * p->batch;
     const bool is_gru = p->cell == OT__CELL_GRU;
 
-    if (d->dw != NULL)
-        FN(weight_product)
-    (s, d->dw + s->direction * width * p->inputs, s->pre, width, width, d->x, p->inputs);
+    FN(input_back)(s);
     if (d->dr != NULL) {
         T *dr = d->dr + s->direction * width * n;
 
@@ -192,12 +230,6 @@ static void FN(weights_back)(const FN(recurrent_back) * s)
             db[width + k] = db[k];
         if (p->resets_after)
             FN(sum_columns)(db + width + 2 * n, s->reset, n, rows, n, d->accumulates);
-    }
-    if (d->dx != NULL) {
-        const ot__gemm g = product_of(rows, p->inputs, width, width, p->inputs);
-
-        FN(ot__ref_gemm)
-        (d->dx, s->pre, d->w + s->direction * width * p->inputs, NULL, &g, s->direction > 0);
     }
 }
 

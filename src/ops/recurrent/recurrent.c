@@ -2,16 +2,19 @@
 // Recurrent layers: shapes and kernels of their records.
 #include <string.h>
 
+#include "ops/move/move.h"
 #include "ops/recurrent/recurrent.h"
 
 // What a layer is made of, as extents; known or not.
 typedef struct extents {
     int64_t steps, batch, inputs, hidden, gates, directions;
-    bool batch_first;
+    int64_t table; // X's rows, where `has_indices`
+    bool batch_first, has_indices, batch_first_indices;
 } extents;
 
 static const char *const role_names[OT__N_RR] = {
     [OT__RR_X] = "X",
+    [OT__RR_INDICES] = "indices",
     [OT__RR_W] = "W",
     [OT__RR_R] = "R",
     [OT__RR_B] = "B",
@@ -50,7 +53,11 @@ static ot_shape shape_of(ot_infer *c, const extents *e, ot__recurrent_role role)
     const int64_t gates = ot_infer_mul(c, e->hidden, e->gates);
 
     switch (role) {
+    case OT__RR_INDICES:
+        return e->batch_first_indices ? OT_SHAPE(e->batch, e->steps) : OT_SHAPE(e->steps, e->batch);
     case OT__RR_X:
+        if (e->has_indices)
+            return OT_SHAPE(e->table, e->inputs);
         return e->batch_first ? OT_SHAPE(e->batch, e->steps, e->inputs)
                               : OT_SHAPE(e->steps, e->batch, e->inputs);
     case OT__RR_W:
@@ -81,26 +88,53 @@ static void settle_extent(int64_t *extent, int64_t found)
         *extent = found;
 }
 
+static bool has_layer_input(const ot_infer *c, const ot__recurrent_op *op, ot__recurrent_role role)
+{
+    const int i = ot__recurrent_port(op->in, role);
+
+    return i >= 0 && ot_infer_has(c, i);
+}
+
+// Of the steps and the batch: from X or, where that is a table, from the indices.
+static bool read_sequence_extents(ot_infer *c, const ot__recurrent_op *op, extents *e)
+{
+    const ot_node *node = ot_infer_node(c);
+    const bool has_indices = has_layer_input(c, op, OT__RR_INDICES);
+    const ot__recurrent_role role = has_indices ? OT__RR_INDICES : OT__RR_X;
+    const bool batch_first = ot_attr_int(node, has_indices ? "indices_layout" : "layout") == 1;
+    const ot_shape *x = ot_infer_shape(c, ot__recurrent_port(op->in, OT__RR_X));
+    const ot_shape *sequence = ot_infer_shape(c, ot__recurrent_port(op->in, role));
+
+    if (has_indices && (x->ndim != 2 || sequence->ndim != 2))
+        return ot__refuse(c, "X and indices have %d and %d axes, expected 2", x->ndim,
+                          sequence->ndim);
+    if (!has_indices && x->ndim != 3)
+        return ot__refuse(c, "X has %d axes, expected 3", x->ndim);
+    e->has_indices = has_indices;
+    e->batch_first = !has_indices && batch_first;
+    e->batch_first_indices = has_indices && batch_first;
+    e->table = x->dim[0];
+    e->steps = sequence->dim[batch_first ? 1 : 0];
+    e->batch = sequence->dim[batch_first ? 0 : 1];
+    e->inputs = x->dim[x->ndim - 1];
+    return true;
+}
+
 static bool read_layer_extents(ot_infer *c, const ot__recurrent_op *op, const ot__recurrent *p,
                                extents *e)
 {
     const ot_node *node = ot_infer_node(c);
-    const bool batch_first = ot_attr_int(node, "layout") == 1;
-    const ot_shape *x = ot_infer_shape(c, ot__recurrent_port(op->in, OT__RR_X));
     const ot_shape *w = ot_infer_shape(c, ot__recurrent_port(op->in, OT__RR_W));
     const ot_shape *r = ot_infer_shape(c, ot__recurrent_port(op->in, OT__RR_R));
 
-    if (x->ndim != 3 || w->ndim != 3 || r->ndim != 3)
-        return ot__refuse(c, "X, W and R have %d, %d and %d axes, expected 3", x->ndim, w->ndim,
-                          r->ndim);
-    *e = (extents){.steps = x->dim[batch_first ? 1 : 0],
-                   .batch = x->dim[batch_first ? 0 : 1],
-                   .inputs = x->dim[2],
-                   .hidden = ot_attr_given(node, "hidden_size") ? ot_attr_int(node, "hidden_size")
+    if (w->ndim != 3 || r->ndim != 3)
+        return ot__refuse(c, "W and R have %d and %d axes, expected 3", w->ndim, r->ndim);
+    *e = (extents){.hidden = ot_attr_given(node, "hidden_size") ? ot_attr_int(node, "hidden_size")
                                                                 : r->dim[2],
                    .gates = p->n_gates,
-                   .directions = p->n_directions,
-                   .batch_first = batch_first};
+                   .directions = p->n_directions};
+    if (!read_sequence_extents(c, op, e))
+        return false;
     settle_extent(&e->inputs, w->dim[2]);
     return true;
 }
@@ -117,13 +151,6 @@ static bool check_layer_input(ot_infer *c, const extents *e, int i, ot__recurren
             return ot__refuse(c, "%s has %" PRId64 " elements along axis %d, expected %" PRId64,
                               role_names[role], found->dim[k], k, expected.dim[k]);
     return true;
-}
-
-static bool has_layer_input(const ot_infer *c, const ot__recurrent_op *op, ot__recurrent_role role)
-{
-    const int i = ot__recurrent_port(op->in, role);
-
-    return i >= 0 && ot_infer_has(c, i);
 }
 
 void ot__recurrent_infer(ot_infer *c)
@@ -184,38 +211,57 @@ static void set_distances(ot__recurrent *p, bool batch_first)
     p->state_direction = batch_first ? p->hidden : p->batch * p->hidden;
 }
 
+const ot_arg *ot__recurrent_indices(const ot_prep *p)
+{
+    ot__recurrent_op op;
+    int i;
+
+    ot__recurrent_op_read(ot_prep_node(p)->op, &op);
+    i = ot__recurrent_port(op.in, OT__RR_INDICES);
+    return i >= 0 && i < p->n_in ? p->in[i] : NULL;
+}
+
 ot_status ot__recurrent_ask_for_scratch(ot_prep *p, int64_t n_elements)
 {
     const size_t size = OT_MAX(ot_dtype_size(ot_prep_in(p, 0)->dtype), sizeof(float));
+    const ot_arg *indices = ot__recurrent_indices(p);
+    const size_t n_rows = indices == NULL ? 0 : (size_t)indices->count;
+    ot__recurrent_state *state = p->state;
     size_t n_bytes;
 
     if (n_elements < 0 || ot__size_mul_overflows((size_t)n_elements, size, &n_bytes) ||
-        n_bytes > SIZE_MAX / 4)
+        n_bytes > SIZE_MAX / 4 || n_rows > SIZE_MAX / 8 / sizeof(int64_t))
         return ot_prep_fail(p, OT_ERR_INVALID, "the layer is too large");
-    ot_prep_scratch(p, n_bytes);
+    state->rows_at = (n_bytes + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
+    ot_prep_scratch(p, state->rows_at +
+                           (state->batch_first_indices ? 2 : 1) * n_rows * sizeof(int64_t));
     return OT_OK;
 }
 
 ot_status ot__recurrent_prepare_state(ot_prep *p)
 {
     const ot_node *node = ot_prep_node(p);
-    const bool batch_first = ot_attr_int(node, "layout") == 1;
+    const ot_arg *indices = ot__recurrent_indices(p);
+    const bool batch_first = ot_attr_int(node, indices ? "indices_layout" : "layout") == 1;
     ot__recurrent_state *state = ot_prep_state(p, sizeof *state);
     const ot_arg *w, *r;
-    const ot_shape *x;
+    const ot_shape *x, *sequence;
 
     OT_TRY(ot__made(state));
     ot__recurrent_op_read(node->op, &state->op);
     x = &ot_prep_in(p, ot__recurrent_port(state->op.in, OT__RR_X))->shape;
+    sequence = indices == NULL ? x : &indices->shape;
     w = ot_prep_in(p, ot__recurrent_port(state->op.in, OT__RR_W));
     r = ot_prep_in(p, ot__recurrent_port(state->op.in, OT__RR_R));
     state->p = (ot__recurrent){.cell = state->op.cell,
-                               .steps = x->dim[batch_first ? 1 : 0],
-                               .batch = x->dim[batch_first ? 0 : 1],
-                               .inputs = x->dim[2],
+                               .steps = sequence->dim[batch_first ? 1 : 0],
+                               .batch = sequence->dim[batch_first ? 0 : 1],
+                               .inputs = x->dim[x->ndim - 1],
+                               .table = indices == NULL ? 0 : x->dim[0],
                                .hidden = r->shape.dim[2]};
     (void)ot__recurrent_read(node, &state->p); // inference has seen that it makes sense
-    set_distances(&state->p, batch_first);
+    state->batch_first_indices = indices != NULL && batch_first;
+    set_distances(&state->p, indices == NULL && batch_first);
     state->by = (ot__recurrent_means){.kernel = ot__gemm_kernel_best(),
                                       .cells = ot__cells_best(),
                                       .n_threads = ot_prep_threads(p),
@@ -262,7 +308,37 @@ static ot_status recurrent_grad_prepare_simd(ot_prep *p)
 
 static bool recurrent_has_elements(const ot_prep *p)
 {
-    return ot_prep_in(p, 0)->count > 0 && ot_prep_in(p, 2)->count > 0; // X and R
+    const ot_arg *indices = ot__recurrent_indices(p);
+
+    return ot_prep_in(p, 0)->count > 0 && ot_prep_in(p, 2)->count > 0 && // X and R
+           (indices == NULL || indices->count > 0);
+}
+
+// The rows (steps, batch) that indices name, in scratch; NULL: X is no table.
+static ot_status rows_of_indices(const ot_run *r, const ot__recurrent_state *state,
+                                 const int64_t **rows)
+{
+    const ot__recurrent *p = &state->p;
+    const int i = ot__recurrent_port(state->op.in, OT__RR_INDICES);
+    const ot_arg *indices = i >= 0 && i < r->n_in ? r->in[i] : NULL;
+    int64_t *found = (int64_t *)(void *)((char *)r->scratch + state->rows_at), *by_steps, bad;
+
+    *rows = NULL;
+    if (indices == NULL)
+        return OT_OK;
+    bad = ot__ref_index_axis(found, indices->data, ot_dtype_size(indices->dtype), 1, p->table,
+                             indices->count, 1);
+    if (bad >= 0)
+        return ot__index_error(indices, bad, p->table);
+    *rows = found;
+    if (!state->batch_first_indices)
+        return OT_OK;
+    by_steps = found + indices->count;
+    for (int64_t step = 0; step < p->steps; step++)
+        for (int64_t row = 0; row < p->batch; row++)
+            by_steps[step * p->batch + row] = found[row * p->steps + step];
+    *rows = by_steps;
+    return OT_OK;
 }
 
 ot_status ot__recurrent_check_lengths(const int32_t *lengths, const ot__recurrent *p)

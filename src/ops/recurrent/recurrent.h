@@ -11,7 +11,8 @@
 // for the gradient.
 typedef enum ot__recurrent_role {
     OT__RR_NONE, // ends a list
-    OT__RR_X,
+    OT__RR_X,    // or a table, where there are indices
+    OT__RR_INDICES,
     OT__RR_W,
     OT__RR_R,
     OT__RR_B,
@@ -47,11 +48,15 @@ typedef struct ot__recurrent_state {
     ot__recurrent p;
     ot__recurrent_op op;
     ot__recurrent_means by; // vector code only
+    bool batch_first_indices;
+    size_t rows_at; // of scratch, in bytes: the rows that indices name
 } ot__recurrent_state;
 int ot__recurrent_port(const ot__recurrent_role *roles, ot__recurrent_role role); // -1: none
+const ot_arg *ot__recurrent_indices(const ot_prep *p); // NULL: X is no table
 // State, without scratch.
 ot_status ot__recurrent_prepare_state(ot_prep *p);
-// Elements of f32, or of X's type where that is wider; -1: more than can be counted.
+// Elements of f32, or of X's type where that is wider; -1: more than can be counted. And room for
+// the rows that indices name.
 ot_status ot__recurrent_ask_for_scratch(ot_prep *p, int64_t n_elements);
 ot_status ot__recurrent_check_lengths(const int32_t *lengths, const ot__recurrent *p);
 

@@ -6,22 +6,24 @@ static ot_status FN(recurrent_run)(const ot_run *r, void (*run)(const FN(ot__rec
 {
     const ot__recurrent_state *state = r->state;
     const ot__recurrent_op *op = &state->op;
-    const FN(ot__recurrent_data) data = {.x = input_data(r, op, OT__RR_X),
-                                         .w = input_data(r, op, OT__RR_W),
-                                         .r = input_data(r, op, OT__RR_R),
-                                         .b = input_data(r, op, OT__RR_B),
-                                         .h0 = input_data(r, op, OT__RR_H0),
-                                         .c0 = input_data(r, op, OT__RR_C0),
-                                         .p = input_data(r, op, OT__RR_P),
-                                         .lengths = input_data(r, op, OT__RR_LENGTHS),
-                                         .y = output_data(r, op, OT__RR_Y),
-                                         .y_h = output_data(r, op, OT__RR_Y_H),
-                                         .y_c = output_data(r, op, OT__RR_Y_C),
-                                         .gates = output_data(r, op, OT__RR_GATES),
-                                         .cells = output_data(r, op, OT__RR_CELLS),
-                                         .scratch = r->scratch};
+    FN(ot__recurrent_data)
+    data = {.x = input_data(r, op, OT__RR_X),
+            .w = input_data(r, op, OT__RR_W),
+            .r = input_data(r, op, OT__RR_R),
+            .b = input_data(r, op, OT__RR_B),
+            .h0 = input_data(r, op, OT__RR_H0),
+            .c0 = input_data(r, op, OT__RR_C0),
+            .p = input_data(r, op, OT__RR_P),
+            .lengths = input_data(r, op, OT__RR_LENGTHS),
+            .y = output_data(r, op, OT__RR_Y),
+            .y_h = output_data(r, op, OT__RR_Y_H),
+            .y_c = output_data(r, op, OT__RR_Y_C),
+            .gates = output_data(r, op, OT__RR_GATES),
+            .cells = output_data(r, op, OT__RR_CELLS),
+            .scratch = r->scratch};
 
     OT_TRY(ot__recurrent_check_lengths(data.lengths, &state->p));
+    OT_TRY(rows_of_indices(r, state, &data.rows));
     run(&data, state);
     return OT_OK;
 }
@@ -57,6 +59,7 @@ static ot_status FN(recurrent_grad_run)(const ot_run *r,
             .scratch = r->scratch};
 
     OT_TRY(ot__recurrent_check_lengths(data.lengths, &state->p));
+    OT_TRY(rows_of_indices(r, state, &data.rows));
     if (op->cell == OT__CELL_RNN)
         data.gates = data.y;
     run(&data, state);

@@ -171,6 +171,7 @@ static const struct {
     ot__recurrent_role role;
 } port_roles[] = {
     {"X", OT__RR_X},
+    {"indices", OT__RR_INDICES},
     {"W", OT__RR_W},
     {"R", OT__RR_R},
     {"B", OT__RR_B},

@@ -10,7 +10,7 @@ enum { OUT_Y, OUT_Y_H, OUT_Y_C };
 typedef struct layer {
     ot__recurrent p;
     bool is_plain;
-    ot_value *in[N_IN];
+    ot_value *in[N_IN], *indices; // indices: NULL, or what X is a table for
     ot_value *y, *cells, *gates, *dy, *dy_h, *dy_c;
 } layer;
 
@@ -18,7 +18,9 @@ static bool read_layer(ot_grad *g, layer *l)
 {
     const ot_node *node = ot_grad_node(g);
     const ot__cell cell = ot__recurrent_cell(node->op);
+    ot__recurrent_op op;
     const char *why;
+    int indices;
 
     *l = (layer){.p = {.cell = cell}};
     why = ot__recurrent_read(node, &l->p);
@@ -32,7 +34,11 @@ static bool read_layer(ot_grad *g, layer *l)
     }
     for (int i = 0; i < N_IN; i++)
         l->in[i] = ot_grad_x(g, i);
-    l->is_plain = ot__recurrent_is_plain(&l->p) && l->in[IN_LENGTHS] == NULL && l->in[IN_P] == NULL;
+    ot__recurrent_op_read(node->op, &op);
+    indices = ot__recurrent_port(op.in, OT__RR_INDICES);
+    l->indices = indices < 0 ? NULL : ot_grad_x(g, indices);
+    l->is_plain = ot__recurrent_is_plain(&l->p) && l->in[IN_LENGTHS] == NULL &&
+                  l->in[IN_P] == NULL && l->indices == NULL;
     l->dy = ot_grad_dy(g, OUT_Y);
     l->dy_h = ot_grad_dy(g, OUT_Y_H);
     l->dy_c = cell == OT__CELL_LSTM ? ot_grad_dy(g, OUT_Y_C) : NULL;
@@ -58,22 +64,23 @@ static ot_node *emit_back(ot_grad *g, const layer *l)
     ot_value *const *in = l->in;
     ot_value *const of_rnn[] = {in[IN_X],  in[IN_W], in[IN_R], in[IN_LENGTHS],
                                 in[IN_H0], l->y,     l->dy,    l->dy_h};
-    ot_value *const of_gru[] = {in[IN_X],  in[IN_W], in[IN_R], in[IN_B], in[IN_LENGTHS],
-                                in[IN_H0], l->y,     l->gates, l->dy,    l->dy_h};
+    ot_value *const of_gru[] = {in[IN_X], in[IN_W], in[IN_R], in[IN_B], in[IN_LENGTHS], in[IN_H0],
+                                l->y,     l->gates, l->dy,    l->dy_h,  l->indices};
     ot_value *const of_plain[] = {in[IN_X],  in[IN_W],  in[IN_R], in[IN_LENGTHS],
                                   in[IN_H0], in[IN_C0], l->y,     l->cells,
                                   l->gates,  l->dy,     l->dy_h,  l->dy_c};
     ot_value *const of_lstm[] = {in[IN_X],  in[IN_W], in[IN_R], in[IN_LENGTHS], in[IN_H0],
                                  in[IN_C0], in[IN_P], l->y,     l->cells,       l->gates,
-                                 l->dy,     l->dy_h,  l->dy_c};
+                                 l->dy,     l->dy_h,  l->dy_c,  l->indices};
+    const int n_more = l->indices != NULL;
 
     if (l->p.cell == OT__CELL_RNN)
         return ot_emit(g, "ai.onnxtrain.RNNGrad", NULL, of_rnn, 8, 5);
     if (l->p.cell == OT__CELL_GRU)
-        return ot_emit(g, l->is_plain ? "com.microsoft.GRUGrad" : "ai.onnxtrain.GRUGrad", NULL,
-                       of_gru, 10, 5);
+        return l->is_plain ? ot_emit(g, "com.microsoft.GRUGrad", NULL, of_gru, 10, 5)
+                           : ot_emit(g, "ai.onnxtrain.GRUGrad", NULL, of_gru, 10 + n_more, 5);
     return l->is_plain ? ot_emit(g, "com.microsoft.LSTMGrad", NULL, of_plain, 12, 7)
-                       : ot_emit(g, "ai.onnxtrain.LSTMGrad", NULL, of_lstm, 13, 7);
+                       : ot_emit(g, "ai.onnxtrain.LSTMGrad", NULL, of_lstm, 13 + n_more, 7);
 }
 
 static void emit_gradients(ot_grad *g, const layer *l)

@@ -14,8 +14,8 @@ bool ot__recurrent_can_piecewise(const ot_prep *p)
     ot__recurrent layer = {.cell = ot__recurrent_cell(node->op)};
 
     return ot_prep_in(p, 0)->count > 0 && ot_prep_in(p, 2)->count > 0 && // X and R
-           ot__recurrent_read(node, &layer) == NULL && layer.n_directions == 1 &&
-           ot_attr_int(node, "layout") != 1;
+           ot__recurrent_indices(p) == NULL && ot__recurrent_read(node, &layer) == NULL &&
+           layer.n_directions == 1 && ot_attr_int(node, "layout") != 1;
 }
 
 static int64_t steps_at_once(const ot__recurrent *p)
