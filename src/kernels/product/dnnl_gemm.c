@@ -30,8 +30,9 @@ bool ot__dnnl_can_gemm(const ot__dnnl_gemm *p)
 // which must be worth it. Of one product, and of batches, where it is further ahead.
 static const double LEAST_WORK = 0x1.8p27, LEAST_WORK_OF_BATCHES = 0x1p25;
 
-// On AMD's processors, where a is transposed: from so many rows of a on, the faster kernel pays for
-// packing b, where its rows are so long that they fall on the same lines of the cache.
+// On AMD's processors but Zen 4, where a is transposed: from so many rows of a on, the faster
+// kernel pays for packing b, where its rows are so long that they fall on the same lines of the
+// cache.
 enum { ROWS_TO_PACK = 512, LONG_ROW = 1024 };
 
 // And where it is not, of as many rows, columns and elements of k: blocks of b are then read from
@@ -39,7 +40,7 @@ enum { ROWS_TO_PACK = 512, LONG_ROW = 1024 };
 enum { LARGE = 3072 };
 
 // With fewer rows of a our own code takes too long to transpose b; on Intel's processors only a b
-// of so many elements.
+// of so many elements, on Zen 4 none.
 enum { ROWS_TO_TRANSPOSE = 1024, MUCH_TO_TRANSPOSE = 1 << 23 };
 
 // With AVX2 oneDNN is ahead from so many rows and columns of y on, and in batches of few; at some
@@ -85,6 +86,22 @@ enum { MANY_ROWS = 512, FEW_ROWS = 256 };
 //   a * b^T   1024 256 1024 158  153        154
 //             1024 1024 256 158  151        153
 //
+// and Zen 4 (AVX-512, peak 115):
+//
+//                           own  row-major  packing          own  row-major  packing
+//   a^T * b   256 768 1024  108  111        102   768^3      112  112        110
+//             256 1024 1024 108  106        101   1024^3     110  108        110
+//             1024 256 1024 107  108        107   2048^3     110  102        107
+//             256 4096 1024 106  104        98    768 768 512 111 112        109
+//             768 3072 512  109  104        105
+//   a * b^T   512 768 3072  112  111        103   512 768 768   111 109      105
+//             512 3072 768  111  108        102   512 768 30522 109 106      105
+//             256 1024 1024 110  112        93
+//   a * b     2048^3        113  107        113   3072^3     112  106        113
+//   64 times  128 128 32    101  109
+//             128 32 128    109  112
+//             128 32 128 ^T 108  97
+//
 // With AVX2, Zen 5 makes 120 to 135 by our own code, and 128 to 136 by oneDNN's, but 68 of it for
 // 256 1024 1024 a^T * b. Zen 3 falls likewise there (peak 103; beside other work, which takes more
 // from our own code, and before that was improved):
@@ -110,6 +127,16 @@ static bool is_intel(void)
 #endif
 }
 
+// Zen 4 alone of those with AVX-512.
+static bool is_zen_4(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_is("amdfam19h") != 0;
+#else
+    return false;
+#endif
+}
+
 static bool answer(ot__dnnl_gemm *p, bool is_ahead, const char *reason)
 {
     p->reason = reason;
@@ -129,11 +156,33 @@ static bool is_ahead_with_avx2(ot__dnnl_gemm *p)
 }
 
 // On processors that are not Intel's nothing was measured but AMD's.
+static bool is_one_ahead_with_avx512(ot__dnnl_gemm *p)
+{
+    const ot__gemm *g = p->g;
+    const bool a_transposed = g->a_column != 1, is_tall = g->m >= (int64_t)ROWS_TO_PACK;
+    const bool has_few_rows =
+        !a_transposed && g->b_column != 1 && g->m < (int64_t)ROWS_TO_TRANSPOSE;
+    const bool has_much = g->n * g->k >= (int64_t)MUCH_TO_TRANSPOSE;
+
+    if (is_zen_4() || (is_intel() && !(has_few_rows && has_much)))
+        return answer(p, false, "our own code is as fast with AVX-512, or faster");
+    if (has_few_rows)
+        return answer(p, true, "B transposed and few rows, with AVX-512");
+    if (OT_MIN(OT_MIN(g->m, g->n), g->k) >= (int64_t)LARGE) {
+        p->packs = true;
+        return answer(p, true, "large, with AVX-512, B packed");
+    }
+    if (!a_transposed)
+        return answer(p, false, "our own code is as fast with AVX-512");
+    p->packs = is_tall && g->n >= (int64_t)LONG_ROW;
+    return answer(p, true,
+                  p->packs ? "A transposed, with AVX-512, B packed" : "A transposed, with AVX-512");
+}
+
 bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
 {
     const ot__gemm *g = p->g;
-    const bool a_transposed = g->a_column != 1, is_one = p->n_batches == 1;
-    const bool has_many_rows = is_one && g->m >= (int64_t)ROWS_TO_PACK;
+    const bool is_one = p->n_batches == 1;
     const double work = (double)p->n_batches * (double)g->m * (double)g->n * (double)g->k;
 
     p->packs = false;
@@ -145,22 +194,11 @@ bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
         return answer(p, false, "small: a primitive of oneDNN is not worth its memory");
     if (ot__isa_best() < OT__ISA_AVX512)
         return is_ahead_with_avx2(p);
-    if (!is_one && (!a_transposed || is_intel()))
-        return answer(p, true, "batches, with AVX-512");
-    if (is_one && !a_transposed && g->b_column != 1 && g->m < (int64_t)ROWS_TO_TRANSPOSE &&
-        (!is_intel() || g->n * g->k >= (int64_t)MUCH_TO_TRANSPOSE))
-        return answer(p, true, "B transposed and few rows, with AVX-512");
-    if (is_intel())
-        return answer(p, false, "our own code is as fast with AVX-512, or faster");
-    if (is_one && OT_MIN(OT_MIN(g->m, g->n), g->k) >= (int64_t)LARGE) {
-        p->packs = true;
-        return answer(p, true, "large, with AVX-512, B packed");
-    }
-    if (!is_one || !a_transposed)
-        return answer(p, false, "our own code is as fast with AVX-512");
-    p->packs = has_many_rows && g->n >= (int64_t)LONG_ROW;
-    return answer(p, true,
-                  p->packs ? "A transposed, with AVX-512, B packed" : "A transposed, with AVX-512");
+    if (is_one)
+        return is_one_ahead_with_avx512(p);
+    if (g->a_column != 1 && !is_intel())
+        return answer(p, false, "batches with A transposed, with AVX-512");
+    return answer(p, true, "batches, with AVX-512");
 }
 
 // bf16, where the processor multiplies it. Without, our own kernel for f32 is as fast, between
