@@ -47,6 +47,7 @@ typedef struct ot__gemm_plan {
     int64_t y_column;
     bool is_swapped;              // a and b have changed places
     bool by_dots;                 // lanes go along k
+    bool by_rows;                 // rows of b are added to y one after the other
     int64_t depth, width;         // of blocks, at most
     int64_t a_rows;               // of a that are copied by columns at a time, at most; 0: none
     int64_t a_floats;             // of the copy of a, where scratch begins; 0: a is read
@@ -92,6 +93,7 @@ typedef struct ot__gemm_kernel {
     // vectors; 0: never. Also where they fill one vector and k is at least full_dots_depth.
     int64_t dots_eighths, full_dots_depth;
     int64_t dots_depth, dots_row; // of a block then, and floats of a line of it that is copied
+    int64_t rows_of_y;            // to which rows of b are added one after the other, at most
     int64_t columns_depth, large_depth; // of blocks where columns of a are contiguous
     int64_t most_depth;                 // where y has fewer columns than a block
     int64_t most_width;                 // where the second cache is large

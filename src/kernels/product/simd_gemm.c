@@ -109,6 +109,7 @@ static float *panel_copy(const block *x, int64_t panel)
 #include "kernels/product/simd_gemm_copy.h"
 #include "kernels/product/simd_gemm_dots.h"
 #include "kernels/product/simd_gemm_lines.h"
+#include "kernels/product/simd_gemm_rows.h"
 #include "kernels/product/simd_gemm_spill.h"
 #include "kernels/product/simd_gemm_tile.h"
 
@@ -394,6 +395,11 @@ static void run_blocks(const ot__gemm_plan *plan, const ot__gemm_data *data,
 static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
                      const ot__gemm_part *part, float *scratch)
 {
+    if (plan->by_rows) {
+        run_rows(plan, data, part);
+        finish_lines(plan, data, part, 0, count_lines(plan, part));
+        return;
+    }
 #if OT_VECTOR_LANES >= 8
     if (plan->by_dots) {
         run_dots(plan, data, part, scratch);
@@ -464,6 +470,7 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .full_dots_depth = OT_ISA_LEVEL > 0 ? 512 : 0,
     .dots_depth = DOTS_DEPTH,
     .dots_row = DOTS_ROW,
+    .rows_of_y = MOST_ROWS_OF_Y,
     .tile_rows = TILE_ROWS,
     .tile_columns = TILE_COLUMNS,
     .panel_columns = PANEL_VECTORS * LANES,

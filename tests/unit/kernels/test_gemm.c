@@ -27,7 +27,9 @@ static const problem problems[] = {
     {90, 150, 7, true, false},     {300, 560, 96, false, true},  {40, 1024, 530, false, false},
     {40, 1030, 530, false, false}, {70, 84, 1100, false, false}, {84, 100, 200, true, false},
     {60, 300, 790, false, true},   {16, 90, 300, false, true},   {90, 16, 1100, false, true},
-    {520, 1024, 20, false, false},
+    {520, 1024, 20, false, false}, {1, 4117, 37, false, false},  {1, 17, 5, true, false},
+    {1, 100, 30, false, false},    {2, 1100, 125, true, false},  {3, 1500, 90, false, false},
+    {4, 1040, 131, true, false},   {4, 20000, 7, false, false},
 };
 
 typedef struct matrices {
