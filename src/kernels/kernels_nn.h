@@ -93,7 +93,11 @@ typedef struct ot__gemm_kernel {
     // vectors; 0: never. Also where they fill one vector and k is at least full_dots_depth.
     int64_t dots_eighths, full_dots_depth;
     int64_t dots_depth, dots_row; // of a block then, and floats of a line of it that is copied
-    int64_t rows_of_y;            // to which rows of b are added one after the other, at most
+    // Rows of b are added to y one after the other where y has at most so many rows, as many floats
+    // of them at a time; and where k is at most rows_depth and y has as many columns, or k twice
+    // and the columns four times that.
+    int64_t rows_of_y, rows_floats, rows_depth, rows_columns;
+    int64_t rows_scratch;               // floats of them while k passes by
     int64_t columns_depth, large_depth; // of blocks where columns of a are contiguous
     int64_t most_depth;                 // where y has fewer columns than a block
     int64_t most_width;                 // where the second cache is large

@@ -66,21 +66,30 @@ static bool has_narrow(const ot__gemm *g)
 // Elements of b that stay in the second cache of most processors.
 enum { MUCH_TO_READ = 1 << 17 };
 
-// Rows of b are contiguous and more than a line of the cache, y has few of them, and nothing is of
-// 16 bits. For several rows of y a b that stays in that cache is no hindrance. By bench kernels,
-// Zen 4, GFLOP/s:
+// Rows of b are contiguous and more than a line of the cache, and y has few of them, for several of
+// which a b that stays in that cache is no hindrance; or k is small. Nothing is of 16 bits. By
+// bench kernels, Zen 4, GFLOP/s:
 //
 //   a * b        AVX-512      AVX2            a * b        AVX-512      AVX2
 //                tiles rows   tiles rows                   tiles rows   tiles rows
-//   1 24 512      6    20     19    30        2 128 512    83    74     58    61
-//   1 96 512     54    48     28    46        2 1000 2048  51    66     40    67
-//   1 1000 1000  33    42     29    43        2 1024 1024  30    74     23    69
-//   1 1024 1024  16    42     12    42        4 1000 1000  100   102    74    100
-//   1 4096 1024  12    34     10    33        4 1024 1024  70    112    66    96
+//   1 24 512      6    20     19    30        1024 32 8     64    64     62    40
+//   1 96 512     54    48     28    46        64 64 4       33    45     48    45
+//   1 1000 1000  33    42     29    43        64 64 8       73    83     67    59
+//   1 1024 1024  16    42     12    42        64 84 4       43    45     39    51
+//   1 4096 1024  12    34     10    33        64 64 16      91    88     88    57
+//   2 128 512    83    74     58    61        64 256 4      68    87     62    87
+//   2 1000 2048  51    66     40    67        64 256 8      85    105    84    92
+//   2 1024 1024  30    74     23    69        64 256 16     98    104    99    87
+//   4 1000 1000  100   102    74    100       8192 256 8    84    103    83    84
+//   4 1024 1024  70    112    66    96        16 4096 16    76    110    75    52
 static bool is_for_rows(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
-    return !has_narrow(g) && g->b_column == 1 && g->n > ALIGNMENT_FLOATS &&
-           g->m <= kernel->rows_of_y && (g->m == 1 || g->n * g->k >= (int64_t)MUCH_TO_READ);
+    const bool is_much = g->m == 1 || g->n * g->k >= (int64_t)MUCH_TO_READ;
+    const bool is_low = g->m <= kernel->rows_of_y && g->b_column == 1 && is_much;
+    const bool is_shallow = (g->k <= kernel->rows_depth && g->n >= kernel->rows_columns) ||
+                            (g->k <= 2 * kernel->rows_depth && g->n >= 4 * kernel->rows_columns);
+
+    return !has_narrow(g) && g->n > ALIGNMENT_FLOATS && (is_low || is_shallow);
 }
 
 // Both operands have k contiguous, y few rows or columns, and nothing is of 16 bits.
@@ -245,6 +254,19 @@ static int64_t block_width(const ot__gemm_plan *plan, const ot__gemm_kernel *ker
     return OT_MAX(kernel->width, OT_MIN(fit, kernel->most_width));
 }
 
+static void plan_rows(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+{
+    const ot__gemm *g = &plan->g;
+    const int64_t rows = OT_MIN(g->m, kernel->rows_of_y);
+
+    plan->width = OT_MIN(kernel->rows_floats / rows / kernel->lanes * kernel->lanes,
+                         whole_tiles(g->n, kernel->lanes));
+    // A copy of b, or sums.
+    plan->scratch_bytes =
+        (size_t)whole_lines(g->b_column != 1 ? g->k * plan->width : kernel->rows_scratch) *
+        sizeof(float);
+}
+
 static void plan_dots(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
@@ -264,7 +286,7 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
                             .y_column = 1,
                             .by_dots = is_for_dots(g, kernel),
                             .by_rows = is_for_rows(g, kernel)};
-    plan->is_swapped = !plan->by_dots && should_swap(g);
+    plan->is_swapped = !plan->by_dots && !plan->by_rows && should_swap(g);
     if (plan->is_swapped) {
         plan->g = (ot__gemm){.m = g->n,
                              .n = g->m,
@@ -285,8 +307,10 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
         plan->y_column = g->y_row;
     }
     share_out(plan, kernel, n_threads);
-    if (plan->by_rows)
+    if (plan->by_rows) {
+        plan_rows(plan, kernel);
         return;
+    }
     if (plan->by_dots) {
         plan_dots(plan, kernel);
         return;

@@ -8,8 +8,8 @@
 // Where its columns are, a block of `a` is copied tile by tile and stays in the second cache, and
 // tiles go down one panel, which stays in the first; they go down, too, where few rows of `a` meet
 // a large `b` that is copied. Nothing of this changes the order of a sum, so
-// none of it changes a bit. Where lanes go along k (simd_gemm_dots.h) the order is another, which
-// m, n, k and the strides alone decide on.
+// none of it changes a bit. Where lanes go along k (simd_gemm_dots.h), or rows of b pass by
+// (simd_gemm_rows.h), the order is another, which m, n, k and the strides alone decide on.
 #include "kernels/kernels.h"
 
 #include <string.h>
@@ -396,8 +396,7 @@ static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
                      const ot__gemm_part *part, float *scratch)
 {
     if (plan->by_rows) {
-        run_rows(plan, data, part);
-        finish_lines(plan, data, part, 0, count_lines(plan, part));
+        run_passing(plan, data, part, scratch);
         return;
     }
 #if OT_VECTOR_LANES >= 8
@@ -470,7 +469,11 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .full_dots_depth = OT_ISA_LEVEL > 0 ? 512 : 0,
     .dots_depth = DOTS_DEPTH,
     .dots_row = DOTS_ROW,
-    .rows_of_y = MOST_ROWS_OF_Y,
+    .rows_of_y = ROWS_OF_Y,
+    .rows_floats = NEAR_FLOATS,
+    .rows_scratch = NEAR_FLOATS + ROWS_OF_Y * 2 * CACHE_LINE + PAGE / sizeof(float),
+    .rows_depth = ROWS_DEPTH,
+    .rows_columns = ROWS_COLUMNS,
     .tile_rows = TILE_ROWS,
     .tile_columns = TILE_COLUMNS,
     .panel_columns = PANEL_VECTORS * LANES,

@@ -1,114 +1,209 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of simd_gemm.c: products of so few rows that reading b takes longest. Rows of b go by once,
-// a few at a time, each from end to end, and are added to the rows of y, which stay in the first
-// cache: tiles would read a few columns of all rows first, whose distance hides what comes next
-// from the processor.
+// Part of simd_gemm.c: products of so few rows, or so little depth, that reading b, or writing y,
+// takes longest. Rows of b are added to a few rows of y at a time, all of them from end to end:
+// tiles would have a few columns of all rows first, whose distance hides what comes next from the
+// processor.
 #ifndef OT_KERNELS_SIMD_GEMM_ROWS_H
 #define OT_KERNELS_SIMD_GEMM_ROWS_H
 
 #include "kernels/kernels.h"
+#include "kernels/product/simd_gemm_lines.h"
 #include "kernels/simd.h"
 
+// With fewer registers tiles are ahead again at half the depth; without vectors of 32 bytes nothing
+// was measured but y of few rows.
 enum {
-    MOST_ROWS_OF_Y = 4,
+    ROWS_DEPTH = OT_ISA_LEVEL == 2   ? 8
+                 : OT_ISA_LEVEL == 1 ? 4
+                                     : 0, // of k, at most, where
+    ROWS_COLUMNS = 64,                    // are enough of b; twice the depth where four times are
+    ROWS_OF_Y = 4,
+    ROWS_OF_B = 8,
+    FEW_ROWS_OF_Y = 3,  // so many that registers hold what as many rows of b are multiplied by
     NEAR_FLOATS = 4096, // of y, which stay in the first cache beside rows of b
-    ROWS_OF_B = 8,      // at a time, for one row of y; for several so many that registers hold a
+    PAGE = 4096,
 };
 
-// Rows of b, and what they are multiplied by.
+// Rows of b, and what they are multiplied by for each row of y.
 typedef struct passing_rows {
     const float *b;
     int64_t b_row;
-    float a[MOST_ROWS_OF_Y][ROWS_OF_B];
+    float a[ROWS_OF_Y][ROWS_OF_B];
 } passing_rows;
 
-// rows, n_passing and is_first are constants where this is called: y (rows, n) = the rows of b, or
-// they are added to it.
-OT_SIMD_INLINE void add_passing(float *y, int64_t y_row, const passing_rows *p, int64_t n, int rows,
-                                int n_passing, bool is_first)
+typedef int32_t passing_mask __attribute__((vector_size(4 * LANES)));
+
+// A vector of each row of y, from column j on: all arguments but y and j are constants where this
+// is called, or do not change. Lanes that are not `kept` stay what they are.
+OT_SIMD_INLINE void add_passing_vector(float *y, int64_t y_row, const passing_rows *p, int64_t j,
+                                       int rows, int depth, bool is_first, passing_mask kept,
+                                       bool keeps_all)
 {
-    const int64_t whole = n / LANES * LANES;
+    ot__vector sum[ROWS_OF_Y];
 
-    for (int64_t j = 0; j < whole; j += LANES) {
-        ot__vector sum[MOST_ROWS_OF_Y];
+    OT_SIMD_UNROLL
+    for (int i = 0; i < rows; i++)
+        sum[i] = is_first ? (ot__vector){0} : ot__vector_load(y + i * y_row + j);
+    OT_SIMD_UNROLL
+    for (int k = 0; k < depth; k++) {
+        ot__vector b = ot__vector_load(p->b + k * p->b_row + j);
 
+        OT_SIMD_KEEP(b);
         OT_SIMD_UNROLL
         for (int i = 0; i < rows; i++)
-            sum[i] = is_first ? (ot__vector){0} : ot__vector_load(y + i * y_row + j);
-        OT_SIMD_UNROLL
-        for (int k = 0; k < n_passing; k++) {
-            const ot__vector b = ot__vector_load(p->b + k * p->b_row + j);
-
-            OT_SIMD_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i] += p->a[i][k] * b;
-        }
-        OT_SIMD_UNROLL
-        for (int i = 0; i < rows; i++)
-            ot__vector_store(y + i * y_row + j, sum[i]);
+            sum[i] += p->a[i][k] * b;
     }
-    for (int64_t j = whole; j < n; j++)
+    OT_SIMD_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float *to = y + i * y_row + j;
+
+        if (!keeps_all)
+            sum[i] = (ot__vector)(((passing_mask)sum[i] & kept) |
+                                  ((passing_mask)ot__vector_load(to) & ~kept));
+        ot__vector_store(to, sum[i]);
+    }
+}
+
+// Whether to begin at the ends of rows. A load whose address ends in the same 12 bits as that of a
+// store that is under way waits for it: what is loaded after y's vector is stored must not lie
+// where y's does, which in one of the two directions it does not.
+static bool begins_at_ends(const float *y, const float *b)
+{
+    const uintptr_t apart = ((uintptr_t)y - (uintptr_t)b) % PAGE;
+
+    return apart > 0 && apart < PAGE / 2;
+}
+
+// rows, depth and is_first are constants where this is called: y (rows, n) = a (rows, depth) * the
+// rows of b, or is added to.
+OT_SIMD_INLINE void add_passing(float *y, int64_t y_row, const passing_rows *p, int64_t n, int rows,
+                                int depth, bool is_first)
+{
+    const passing_rows in = *p; // which no store to y can change
+    const int64_t n_whole = n / LANES, step = begins_at_ends(y, p->b) ? -LANES : LANES;
+    passing_mask kept = {0};
+    int64_t j = step < 0 ? (n_whole - 1) * LANES : 0;
+
+    for (int64_t i = 0; i < n_whole; i++, j += step)
+        add_passing_vector(y, y_row, &in, j, rows, depth, is_first, kept, true);
+    j = n_whole * LANES;
+    if (j < n && n > LANES) {
+        for (int l = 0; l < LANES; l++)
+            kept[l] = n - LANES + l < j ? 0 : -1;
+        add_passing_vector(y, y_row, &in, n - LANES, rows, depth, is_first, kept, false);
+        return;
+    }
+    for (; j < n; j++)
         OT_SIMD_UNROLL
     for (int i = 0; i < rows; i++) {
         float sum = is_first ? 0 : y[i * y_row + j];
 
-        for (int k = 0; k < n_passing; k++)
-            sum += p->a[i][k] * p->b[k * p->b_row + j];
+        OT_SIMD_UNROLL
+        for (int k = 0; k < depth; k++)
+            sum += in.a[i][k] * in.b[k * in.b_row + j];
         y[i * y_row + j] = sum;
     }
 }
 
-// Columns of y: a (rows, k) * b (k, n).
-OT_SIMD_INLINE void multiply_rows_of_b(const ot__gemm_plan *plan, float *y, const float *a,
-                                       const float *b, int64_t n, int rows, bool accumulates)
-{
-    const ot__gemm *g = &plan->g;
-    const int at_once = rows > 2 ? ROWS_OF_B / 2 : ROWS_OF_B;
-    const float alpha = (float)g->alpha;
-    passing_rows p = {.b = b, .b_row = g->b_row};
+// A function for each number of rows and each depth.
+typedef void passing_function(float *y, int64_t y_row, const passing_rows *p, int64_t n,
+                              bool is_first);
+#define PASSING(rows, depth)                                                                       \
+    static void passing_##rows##_##depth(float *y, int64_t y_row, const passing_rows *p,           \
+                                         int64_t n, bool is_first)                                 \
+    {                                                                                              \
+        if (is_first)                                                                              \
+            add_passing(y, y_row, p, n, rows, depth, true);                                        \
+        else                                                                                       \
+            add_passing(y, y_row, p, n, rows, depth, false);                                       \
+    }
+#define PASSING_ROWS(depth) PASSING(1, depth) PASSING(2, depth) PASSING(3, depth) PASSING(4, depth)
+#define PASSING_NAMES(depth)                                                                       \
+    {                                                                                              \
+        passing_1_##depth, passing_2_##depth, passing_3_##depth, passing_4_##depth                 \
+    }
+PASSING_ROWS(1)
+PASSING_ROWS(2)
+PASSING_ROWS(3)
+PASSING_ROWS(4)
+PASSING_ROWS(5)
+PASSING_ROWS(6)
+PASSING_ROWS(7)
+PASSING_ROWS(8)
+static passing_function *const passing_functions[ROWS_OF_B][ROWS_OF_Y] = {
+    PASSING_NAMES(1), PASSING_NAMES(2), PASSING_NAMES(3), PASSING_NAMES(4),
+    PASSING_NAMES(5), PASSING_NAMES(6), PASSING_NAMES(7), PASSING_NAMES(8)};
 
-    for (int64_t k = 0, more; k < g->k; k += more) {
-        more = g->k - k >= at_once ? at_once : 1;
-        for (int i = 0; i < rows; i++)
-            for (int64_t e = 0; e < more; e++)
-                p.a[i][e] = alpha * a[i * g->a_row + (k + e) * g->a_column];
-        if (more > 1 && (k > 0 || accumulates))
-            add_passing(y, g->y_row, &p, n, rows, at_once, false);
-        else if (more > 1)
-            add_passing(y, g->y_row, &p, n, rows, at_once, true);
-        else if (k > 0 || accumulates)
-            add_passing(y, g->y_row, &p, n, rows, 1, false);
-        else
-            add_passing(y, g->y_row, &p, n, rows, 1, true);
-        p.b += more * p.b_row;
+// Rows of a that b passes by, and where their sums go.
+typedef struct passed_rows {
+    const float *a;
+    float *y;
+    int64_t rows, y_row;
+} passed_rows;
+
+// y (rows, n) = or += a (rows, k) * b (k, n), whose rows are b_row apart
+static void pass_by(const ot__gemm *g, const passed_rows *r, const float *b, int64_t b_row,
+                    int64_t n, bool accumulates)
+{
+    const int64_t at_once =
+        r->rows > FEW_ROWS_OF_Y && g->k > 2 * ROWS_OF_B ? ROWS_OF_B / 2 : ROWS_OF_B;
+    const int64_t n_passes = (g->k + at_once - 1) / at_once;
+
+    for (int64_t pass = 0; pass < n_passes; pass++) {
+        const int64_t k = g->k * pass / n_passes, depth = g->k * (pass + 1) / n_passes - k;
+        passing_rows p = {.b = b + k * b_row, .b_row = b_row};
+
+        for (int64_t i = 0; i < r->rows; i++)
+            for (int64_t e = 0; e < depth; e++)
+                p.a[i][e] = (float)g->alpha * r->a[i * g->a_row + (k + e) * g->a_column];
+        passing_functions[depth - 1][r->rows - 1](r->y, r->y_row, &p, n, pass == 0 && !accumulates);
     }
 }
 
-static void run_rows(const ot__gemm_plan *plan, const ot__gemm_data *data,
-                     const ot__gemm_part *part)
+// The same where there are many passes: sums are in scratch meanwhile, as far from b in the first
+// cache as can be, and their rows on different lines of it.
+static void pass_by_often(const ot__gemm *g, const passed_rows *r, const float *b, int64_t b_row,
+                          int64_t n, bool accumulates, float *scratch)
+{
+    const uintptr_t apart = ((uintptr_t)b + PAGE / 2 - (uintptr_t)scratch) % PAGE;
+    passed_rows near = *r;
+
+    near.y = scratch + apart / sizeof(float) / CACHE_LINE * CACHE_LINE;
+    near.y_row = (n + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE + CACHE_LINE;
+    pass_by(g, &near, b, b_row, n, false);
+    for (int64_t i = 0; i < r->rows; i++)
+        store_line(r->y + i * r->y_row, near.y + i * near.y_row, n, accumulates);
+}
+
+// plan->width columns at a time. Rows of b that are not contiguous are copied, for few passes.
+static void run_passing(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                        const ot__gemm_part *part, float *scratch)
 {
     const ot__gemm *g = &plan->g;
-    const int64_t rows = part->row_end - part->row, most = NEAR_FLOATS / rows / LANES * LANES;
-    const float *a = (const float *)data->a + part->row * g->a_row;
+    const bool copies = g->b_column != 1;
+    const int64_t b_row = copies ? plan->width : g->b_row;
 
     for (int64_t j = part->column, n; j < part->column_end; j += n) {
-        float *y = (float *)data->y + part->row * g->y_row + j;
-        const float *b = (const float *)data->b + j;
+        const float *b = (const float *)data->b + j * g->b_column;
 
-        n = OT_MIN(part->column_end - j, most);
-        switch (rows) {
-        case 1:
-            multiply_rows_of_b(plan, y, a, b, n, 1, data->accumulates);
-            break;
-        case 2:
-            multiply_rows_of_b(plan, y, a, b, n, 2, data->accumulates);
-            break;
-        case 3:
-            multiply_rows_of_b(plan, y, a, b, n, 3, data->accumulates);
-            break;
-        case 4:
-            multiply_rows_of_b(plan, y, a, b, n, 4, data->accumulates);
-            break;
+        n = OT_MIN(part->column_end - j, plan->width);
+        if (copies) {
+            ot__transpose_floats(&OT_ISA_NAME(ot__moves), scratch, b_row, b, g->b_column, g->k, n);
+            b = scratch;
+        }
+        for (int64_t row = part->row, rows; row < part->row_end; row += rows) {
+            const passed_rows r = {
+                .a = (const float *)data->a + row * g->a_row,
+                .y = (float *)data->y + row * g->y_row + j,
+                .rows = rows = OT_MIN(part->row_end - row, (int64_t)ROWS_OF_Y),
+                .y_row = g->y_row,
+            };
+
+            if (g->k > 2 * ROWS_OF_B)
+                pass_by_often(g, &r, b, b_row, n, data->accumulates, scratch);
+            else
+                pass_by(g, &r, b, b_row, n, data->accumulates);
+            finish_lines(plan, data, &(ot__gemm_part){row, row + rows, j, j + n}, 0, rows);
         }
     }
 }

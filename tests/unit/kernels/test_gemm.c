@@ -29,7 +29,9 @@ static const problem problems[] = {
     {60, 300, 790, false, true},   {16, 90, 300, false, true},   {90, 16, 1100, false, true},
     {520, 1024, 20, false, false}, {1, 4117, 37, false, false},  {1, 17, 5, true, false},
     {1, 100, 30, false, false},    {2, 1100, 125, true, false},  {3, 1500, 90, false, false},
-    {4, 1040, 131, true, false},   {4, 20000, 7, false, false},
+    {4, 1040, 131, true, false},   {4, 20000, 7, false, false},  {37, 70, 4, true, false},
+    {37, 600, 15, false, false},   {6, 1300, 16, true, true},    {5, 260, 8, false, true},
+    {70, 1100, 9, true, false},
 };
 
 typedef struct matrices {
