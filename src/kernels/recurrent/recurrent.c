@@ -35,6 +35,12 @@ static int64_t steps_of_input(const ot__recurrent *p, bool keeps)
     return keeps_in_place(p, keeps) ? p->steps : ot__recurrent_steps_at_once(p);
 }
 
+// Steps whose sums are in `pre`: those of a table are begun step by step.
+static int64_t steps_of_sums(const ot__recurrent *p)
+{
+    return p->table > 0 ? 1 : ot__recurrent_steps_at_once(p);
+}
+
 static int64_t place_layer(layer_memory *m, const ot__recurrent *p, const ot__recurrent_means *by,
                            bool keeps, float *base)
 {
@@ -42,9 +48,8 @@ static int64_t place_layer(layer_memory *m, const ot__recurrent *p, const ot__re
     const int64_t panel = ot__recurrent_panel_floats(p, by);
     ot__floats_taken at = {base, panel < 0 ? -1 : 0};
 
-    m->pre = keeps_in_place(p, keeps)
-                 ? NULL
-                 : ot__floats_take(&at, steps_of_input(p, keeps), p->batch, width);
+    m->pre =
+        keeps_in_place(p, keeps) ? NULL : ot__floats_take(&at, steps_of_sums(p), p->batch, width);
     m->table = ot__floats_take(&at, p->table, width, 1);
     m->bias = ot__floats_take(&at, width, 1, 1);
     m->panels = ot__floats_take(&at, panel, p->n_gates, 1);
@@ -76,9 +81,11 @@ static float *kept_gates(const layer_pass *s, int64_t step)
 
 static float *sums_of_step(const layer_pass *s, int64_t step)
 {
-    return s->m.pre == NULL
-               ? kept_gates(s, step)
-               : s->m.pre + (step - s->first) * s->p->batch * s->p->n_gates * s->p->hidden;
+    const ot__recurrent *p = s->p;
+    const int64_t i = p->table > 0 ? 0 : step - s->first;
+
+    return s->m.pre == NULL ? kept_gates(s, step)
+                            : s->m.pre + i * p->batch * p->n_gates * p->hidden;
 }
 
 // A product with W whose operand and result the caller states.
