@@ -336,6 +336,39 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
     plan->scratch_bytes = (size_t)n_floats * sizeof(float);
 }
 
+// Of tiles the largest of each kind: operands contiguous along either axis, of 32 or 16 bits, y
+// small or large.
+size_t ot__gemm_most_scratch(const ot__gemm_kernel *kernel)
+{
+    enum { ROOT_OF_LARGE_Y = 1 << 11, KINDS = 16 };
+    const int64_t passing =
+        OT_MAX(kernel->rows_scratch, 2 * kernel->rows_depth * kernel->rows_floats);
+    const int64_t dots = (int64_t)MOST_VECTORS_OF_DOTS * kernel->lanes * kernel->dots_row;
+    size_t n_bytes = (size_t)whole_lines(OT_MAX(passing, dots)) * sizeof(float);
+
+    for (int kind = 0; kind < KINDS; kind++) {
+        const bool a_transposed = kind % 2 != 0, b_transposed = kind / 2 % 2 != 0;
+        const ot_dtype type = kind / 4 % 2 != 0 ? OT_BF16 : OT_F32;
+        const int64_t wide = kind / 8 != 0 ? (int64_t)ROOT_OF_LARGE_Y
+                                           : 2 * OT_MAX(kernel->depth, kernel->most_width);
+        const ot__gemm g = {.m = wide,
+                            .n = wide,
+                            .k = wide,
+                            .a_row = a_transposed ? 1 : wide,
+                            .a_column = a_transposed ? wide : 1,
+                            .b_row = b_transposed ? 1 : wide,
+                            .b_column = b_transposed ? wide : 1,
+                            .y_row = wide,
+                            .a_type = type,
+                            .b_type = type};
+        ot__gemm_plan plan;
+
+        ot__gemm_plan_make(&plan, kernel, &g, 1);
+        n_bytes = OT_MAX(n_bytes, plan.scratch_bytes);
+    }
+    return n_bytes;
+}
+
 // Part number i of n of the range 0 .. count - 1, in whole tiles.
 static void cut_tiles(int64_t count, int64_t tile, int64_t i, int64_t n, int64_t *first,
                       int64_t *end)

@@ -25,23 +25,8 @@ float *ot__floats_take(ot__floats_taken *at, int64_t a, int64_t b, int64_t c)
 
 float *ot__floats_take_for_gemm(ot__floats_taken *at, const ot__recurrent_means *by)
 {
-    // More than any product of the layer asks for, either way round that `a` may lie.
-    const int64_t wide = 2 * OT_MAX(by->kernel->depth, by->kernel->most_width);
-    size_t n_bytes = 0;
+    const size_t n_bytes = ot__gemm_most_scratch(by->kernel);
 
-    for (int by_columns = 0; by_columns < 2; by_columns++) {
-        const ot__gemm g = {.m = wide,
-                            .n = wide,
-                            .k = wide,
-                            .a_column = by_columns ? wide : 1,
-                            .a_row = by_columns ? 1 : wide,
-                            .b_row = wide,
-                            .b_column = 1};
-        ot__gemm_plan plan;
-
-        ot__gemm_plan_make(&plan, by->kernel, &g, 1);
-        n_bytes = OT_MAX(n_bytes, plan.scratch_bytes);
-    }
     return ot__floats_take(at, (int64_t)(n_bytes / sizeof(float)), by->n_threads, 1);
 }
 

@@ -184,11 +184,18 @@ void ot__recurrent_infer(ot_infer *c)
 
 // ---- kernels ----
 
-static const void *input_data(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
+static const ot_arg *run_input(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
 {
     const int i = ot__recurrent_port(op->in, role);
 
-    return i >= 0 && i < r->n_in && r->in[i] != NULL ? r->in[i]->data : NULL;
+    return i >= 0 && i < r->n_in ? r->in[i] : NULL;
+}
+
+static const void *input_data(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
+{
+    const ot_arg *x = run_input(r, op, role);
+
+    return x == NULL ? NULL : x->data;
 }
 
 static void *output_data(const ot_run *r, const ot__recurrent_op *op, ot__recurrent_role role)
@@ -319,8 +326,7 @@ static ot_status rows_of_indices(const ot_run *r, const ot__recurrent_state *sta
                                  const int64_t **rows)
 {
     const ot__recurrent *p = &state->p;
-    const int i = ot__recurrent_port(state->op.in, OT__RR_INDICES);
-    const ot_arg *indices = i >= 0 && i < r->n_in ? r->in[i] : NULL;
+    const ot_arg *indices = run_input(r, &state->op, OT__RR_INDICES);
     int64_t *found = (int64_t *)(void *)((char *)r->scratch + state->rows_at), *by_steps, bad;
 
     *rows = NULL;

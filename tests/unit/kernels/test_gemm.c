@@ -149,6 +149,27 @@ static void products_agree_with_sums_in_f64(void **state)
         }
 }
 
+static void no_plan_exceeds_the_most_scratch(void **state)
+{
+    static const int64_t extents[] = {1, 3, 16, 40, 129, 300, 512, 1000, 1024, 4096, 30522};
+    enum { N = OT_COUNT(extents), FORMS = 8 };
+    const ot__gemm_kernel *kernel;
+
+    (void)state;
+    for (int isa = 0; (kernel = ot__gemm_kernel_at(isa)) != NULL; isa++)
+        for (size_t i = 0; i < N * N * N * FORMS; i++) {
+            const size_t size = i / FORMS;
+            const problem p = {extents[size % N], extents[size / N % N], extents[size / N / N],
+                               i % 2 != 0, i / 2 % 2 != 0};
+            ot__gemm g = gemm_of(&p);
+            ot__gemm_plan plan;
+
+            g.b_type = i / 4 % 2 != 0 ? OT_BF16 : OT_F32;
+            ot__gemm_plan_make(&plan, kernel, &g, 1 + (int)(size % MAX_THREADS));
+            assert_true(plan.scratch_bytes <= ot__gemm_most_scratch(kernel));
+        }
+}
+
 static void check_product(const ot__gemm_kernel *kernel, const problem *p, int n_threads)
 {
     const ot__gemm g = gemm_of(p);
@@ -412,6 +433,7 @@ static void the_epilogue_sees_finished_elements_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_plan_exceeds_the_most_scratch),
         cmocka_unit_test(products_agree_with_sums_in_f64),
         cmocka_unit_test(sizes_around_tiles_and_blocks_agree),
         cmocka_unit_test(few_rows_or_columns_agree),
