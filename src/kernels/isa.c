@@ -69,6 +69,24 @@ void ot__isa_limit(ot__isa isa)
     highest = isa;
 }
 
+bool ot__is_intel(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_is("intel") != 0;
+#else
+    return false;
+#endif
+}
+
+bool ot__is_zen_3_or_4(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_is("amdfam19h") != 0;
+#else
+    return false;
+#endif
+}
+
 int64_t ot__second_cache(void)
 {
     enum { NOT_READ = -1 };

@@ -22,6 +22,11 @@ ot__isa ot__isa_best(void);
 // None above `isa` from now on; for tests, between runs of kernels.
 void ot__isa_limit(ot__isa isa);
 
+// Who made the processor, where its kind decides which of two kernels is faster. Zen 4 is the one
+// of both that has AVX-512.
+bool ot__is_intel(void);
+bool ot__is_zen_3_or_4(void);
+
 // Bytes of the second cache that each core has; 0: not known.
 int64_t ot__second_cache(void);
 

@@ -118,25 +118,6 @@ enum { MANY_ROWS = 512, FEW_ROWS = 256 };
 //   32 times  128 64 128    77   88       512 512 64          78   62
 //             256 64 256    56   66       256 64 256 ^T       57   83
 //             197 197 64    62   76       197 197 64 ^T       55   75
-static bool is_intel(void)
-{
-#if defined(__x86_64__)
-    return __builtin_cpu_is("intel") != 0;
-#else
-    return false;
-#endif
-}
-
-// Zen 4 alone of those with AVX-512.
-static bool is_zen_4(void)
-{
-#if defined(__x86_64__)
-    return __builtin_cpu_is("amdfam19h") != 0;
-#else
-    return false;
-#endif
-}
-
 static bool answer(ot__dnnl_gemm *p, bool is_ahead, const char *reason)
 {
     p->reason = reason;
@@ -164,7 +145,7 @@ static bool is_one_ahead_with_avx512(ot__dnnl_gemm *p)
         !a_transposed && g->b_column != 1 && g->m < (int64_t)ROWS_TO_TRANSPOSE;
     const bool has_much = g->n * g->k >= (int64_t)MUCH_TO_TRANSPOSE;
 
-    if (is_zen_4() || (is_intel() && !(has_few_rows && has_much)))
+    if (ot__is_zen_3_or_4() || (ot__is_intel() && !(has_few_rows && has_much)))
         return answer(p, false, "our own code is as fast with AVX-512, or faster");
     if (has_few_rows)
         return answer(p, true, "B transposed and few rows, with AVX-512");
@@ -196,7 +177,7 @@ bool ot__dnnl_gemm_is_ahead(ot__dnnl_gemm *p)
         return is_ahead_with_avx2(p);
     if (is_one)
         return is_one_ahead_with_avx512(p);
-    if (g->a_column != 1 && !is_intel())
+    if (g->a_column != 1 && !ot__is_intel())
         return answer(p, false, "batches with A transposed, with AVX-512");
     return answer(p, true, "batches, with AVX-512");
 }

@@ -66,30 +66,48 @@ static bool has_narrow(const ot__gemm *g)
 // Elements of b that stay in the second cache of most processors.
 enum { MUCH_TO_READ = 1 << 17 };
 
+// So few elements of k, for so many columns of y, that rows of b pass by.
+static bool is_shallow(const ot__gemm *g, const ot__gemm_kernel *kernel)
+{
+    if (!ot__is_zen_3_or_4())
+        return g->k <= kernel->wide_depth && g->n >= 8 * kernel->rows_columns;
+    return (g->k <= kernel->rows_depth && g->n >= kernel->rows_columns) ||
+           (g->k <= 2 * kernel->rows_depth && g->n >= 4 * kernel->rows_columns);
+}
+
 // Rows of b are contiguous and more than a line of the cache, and y has few of them, for several of
-// which a b that stays in that cache is no hindrance; or k is small. Nothing is of 16 bits. By
-// bench kernels, Zen 4, GFLOP/s:
+// which a b that stays in that cache is no hindrance; or k is small and y wide. Nothing is of 16
+// bits. By bench kernels, GFLOP/s:
 //
-//   a * b        AVX-512      AVX2            a * b        AVX-512      AVX2
+//   Zen 4        AVX-512      AVX2            Intel        AVX-512      AVX2
 //                tiles rows   tiles rows                   tiles rows   tiles rows
-//   1 24 512      6    20     19    30        1024 32 8     64    64     62    40
-//   1 96 512     54    48     28    46        64 64 4       33    45     48    45
-//   1 1000 1000  33    42     29    43        64 64 8       73    83     67    59
-//   1 1024 1024  16    42     12    42        64 84 4       43    45     39    51
-//   1 4096 1024  12    34     10    33        64 64 16      91    88     88    57
-//   2 128 512    83    74     58    61        64 256 4      68    87     62    87
-//   2 1000 2048  51    66     40    67        64 256 8      85    105    84    92
-//   2 1024 1024  30    74     23    69        64 256 16     98    104    99    87
-//   4 1000 1000  100   102    74    100       8192 256 8    84    103    83    84
-//   4 1024 1024  70    112    66    96        16 4096 16    76    110    75    52
+//   1 24 512      6    20     19    30        1 24 512       6   10     17    14
+//   1 96 512     54    48     28    46        1 96 512      49   43     23    30
+//   1 1000 1000  33    42     29    43        1 1000 1000   14   13     14    14
+//   1 1024 1024  16    42     12    42        1 1024 1024   11   13      7    14
+//   1 4096 1024  12    34     10    33        1 4096 1024   10   13      7    13
+//   2 128 512    83    74     58    61        2 128 512     56   78     41    41
+//   2 1000 2048  51    66     40    67        2 1000 2048   27   27     18    27
+//   2 1024 1024  30    74     23    69        2 1024 1024   22   28     15    27
+//   4 1000 1000 100    102    74    100       4 1000 1000   54   53     24    51
+//   4 1024 1024  70    112    66    96        4 1024 1024   39   45     23    54
+//   1024 32 8    64    64     62    40        1024 32 8     48   42     56    54
+//   64 64 8      73    83     67    59        64 64 8       67   48     60    60
+//   64 256 4     68    87     62    87        64 256 4      86   78     55    52
+//   64 256 8     85    105    84    92        64 256 8     129  134     75    74
+//   64 256 16    98    104    99    87        64 256 16    150  136     82    81
+//   8192 256 8   84    103    83    84        8192 256 8    93   65     73    52
+//   16 4096 16   76    110    75    52        16 4096 16   136  130     70    67
+//                                             128 512 8    110  145     76    58
+//                                             256 512 8    123  135     79    82
+//                                             1024 1024 4   39   44     37    40
+//                                             1024 1024 16 119   93
 static bool is_for_rows(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
     const bool is_much = g->m == 1 || g->n * g->k >= (int64_t)MUCH_TO_READ;
     const bool is_low = g->m <= kernel->rows_of_y && g->b_column == 1 && is_much;
-    const bool is_shallow = (g->k <= kernel->rows_depth && g->n >= kernel->rows_columns) ||
-                            (g->k <= 2 * kernel->rows_depth && g->n >= 4 * kernel->rows_columns);
 
-    return !has_narrow(g) && g->n > ALIGNMENT_FLOATS && (is_low || is_shallow);
+    return !has_narrow(g) && g->n > ALIGNMENT_FLOATS && (is_low || is_shallow(g, kernel));
 }
 
 // Both operands have k contiguous, y few rows or columns, and nothing is of 16 bits.

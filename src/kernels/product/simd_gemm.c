@@ -473,6 +473,7 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .rows_floats = NEAR_FLOATS,
     .rows_scratch = NEAR_FLOATS + ROWS_OF_Y * 2 * CACHE_LINE + PAGE / sizeof(float),
     .rows_depth = ROWS_DEPTH,
+    .wide_depth = WIDE_DEPTH,
     .rows_columns = ROWS_COLUMNS,
     .tile_rows = TILE_ROWS,
     .tile_columns = TILE_COLUMNS,

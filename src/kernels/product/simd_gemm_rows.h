@@ -10,13 +10,14 @@
 #include "kernels/product/simd_gemm_lines.h"
 #include "kernels/simd.h"
 
-// With fewer registers tiles are ahead again at half the depth; without vectors of 32 bytes nothing
-// was measured but y of few rows.
+// With fewer registers tiles are ahead again at half the depth, or always; without vectors of 32
+// bytes nothing was measured but y of few rows.
 enum {
     ROWS_DEPTH = OT_ISA_LEVEL == 2   ? 8
                  : OT_ISA_LEVEL == 1 ? 4
                                      : 0, // of k, at most, where
-    ROWS_COLUMNS = 64,                    // are enough of b; twice the depth where four times are
+    ROWS_COLUMNS = 64,                    // are enough of b; twice the depth where four times are;
+    WIDE_DEPTH = OT_ISA_LEVEL == 2 ? 8 : 0, // or so much where eight times are
     ROWS_OF_Y = 4,
     ROWS_OF_B = 8,
     FEW_ROWS_OF_Y = 3,  // so many that registers hold what as many rows of b are multiplied by
