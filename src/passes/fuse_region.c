@@ -6,7 +6,7 @@
 #include "passes/region.h"
 
 static const ot__region_matcher matchers[] = {ot__match_attention, ot__match_activation,
-                                              ot__match_layer_norm};
+                                              ot__match_group_norm, ot__match_layer_norm};
 
 typedef struct regions {
     ot_model *model;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regions: several forward nodes that become one operator, with what is their gradient in the same
-// graph. Whoever finds them (fuse_attention.c, fuse_layer_norm.c) looks at the forward nodes alone.
-// Their gradient is what the rules of their operators give (region_grad.c), written once more and
-// recognised where the graph has it already, because what is computed alike has one class
-// (classes.c).
+// graph. Whoever finds them (fuse_attention.c, fuse_group_norm.c, fuse_layer_norm.c) looks at the
+// forward nodes alone. Their gradient is what the rules of their operators give (region_grad.c),
+// written once more and recognised where the graph has it already, because what is computed alike
+// has one class (classes.c).
 #ifndef OT_PASSES_REGION_H
 #define OT_PASSES_REGION_H
 
@@ -74,6 +74,8 @@ ot_status ot__match_activation(const ot__uses *uses, ot_node *node, ot__arena *a
                                ot__region **out);
 ot_status ot__match_attention(const ot__uses *uses, ot_node *node, ot__arena *arena,
                               ot__region **out);
+ot_status ot__match_group_norm(const ot__uses *uses, ot_node *node, ot__arena *arena,
+                               ot__region **out);
 ot_status ot__match_layer_norm(const ot__uses *uses, ot_node *node, ot__arena *arena,
                                ot__region **out);
 

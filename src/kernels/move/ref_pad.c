@@ -50,19 +50,53 @@ typedef struct job {
     int64_t run_from, run_to; // where the last axis copies neighbours
 } job;
 
-static void pad_row(const job *j, char *y, const char *x)
+#define TEMPLATE "kernels/move/ref_pad.tmpl.h"
+#include "kernels/by_size.tmpl.h"
+
+// A row of y, and where x's lies that it is made of.
+typedef struct row_place {
+    int64_t index[OT_MAX_NDIM]; // of the axes before the last
+    int64_t x_at;
+    int n_outside; // axes that have the constant there
+} row_place;
+
+static void enter_axis(row_place *p, const ot__pad *pad, int axis, int64_t index)
 {
-    const ot__pad *p = j->pad;
-    const int64_t *map = p->map[p->ndim - 1], n = p->dim[p->ndim - 1];
-    const size_t size = p->size;
+    const int64_t source = pad->map[axis][index];
 
-    for (int64_t i = 0; i < n; i++) {
-        const bool is_run = i == j->run_from && x != NULL && j->run_to > i;
-        const int64_t count = is_run ? j->run_to - i : 1;
-        const char *from = x != NULL && map[i] >= 0 ? x + (size_t)map[i] * size : j->value;
+    p->index[axis] = index;
+    p->x_at += OT_MAX(source, (int64_t)0) * pad->x_stride[axis];
+    p->n_outside += source < 0;
+}
 
-        memcpy(y + (size_t)i * size, from, (size_t)count * size);
-        i += count - 1;
+static void leave_axis(row_place *p, const ot__pad *pad, int axis)
+{
+    const int64_t source = pad->map[axis][p->index[axis]];
+
+    p->x_at -= OT_MAX(source, (int64_t)0) * pad->x_stride[axis];
+    p->n_outside -= source < 0;
+}
+
+static row_place row_place_of(const ot__pad *pad, int64_t row)
+{
+    row_place p = {.n_outside = 0};
+
+    for (int k = pad->ndim - 2; k >= 0; k--) {
+        enter_axis(&p, pad, k, row % pad->dim[k]);
+        row /= pad->dim[k];
+    }
+    return p;
+}
+
+static void next_row(row_place *p, const ot__pad *pad)
+{
+    for (int k = pad->ndim - 2; k >= 0; k--) {
+        const int64_t next = p->index[k] + 1;
+
+        leave_axis(p, pad, k);
+        enter_axis(p, pad, k, next < pad->dim[k] ? next : 0);
+        if (next < pad->dim[k])
+            return;
     }
 }
 
@@ -71,19 +105,15 @@ static void pad_rows(void *context, int64_t first, int64_t last)
     const job *j = context;
     const ot__pad *p = j->pad;
     const size_t row_bytes = (size_t)p->dim[p->ndim - 1] * p->size;
+    row_place at = row_place_of(p, first);
 
-    for (int64_t row = first; row < last; row++) {
-        int64_t rest = row, x_at = 0;
-        bool inside = true;
+    for (int64_t row = first; row < last; row++, next_row(&at, p)) {
+        char *y = j->y + (size_t)row * row_bytes;
 
-        for (int k = p->ndim - 2; k >= 0; k--) {
-            const int64_t source = p->map[k][rest % p->dim[k]];
-
-            rest /= p->dim[k];
-            inside = inside && source >= 0;
-            x_at += source * p->x_stride[k];
-        }
-        pad_row(j, j->y + (size_t)row * row_bytes, inside ? j->x + (size_t)x_at * p->size : NULL);
+        if (at.n_outside == 0)
+            OT__BY_SIZE(pad_row, p->size)(j, y, j->x + (size_t)at.x_at * p->size);
+        else
+            OT__BY_SIZE(pad_all, p->size)(j, y);
     }
 }
 
@@ -103,7 +133,7 @@ void ot__ref_pad(void *y, const void *x, const void *value, const ot__pad *pad)
 
         while (map[i] >= 0 && to < n && map[to] == map[to - 1] + 1)
             to++;
-        if (to - i > j.run_to - j.run_from) {
+        if (map[i] >= 0 && to - i > j.run_to - j.run_from) {
             j.run_from = i;
             j.run_to = to;
         }

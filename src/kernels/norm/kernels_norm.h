@@ -97,6 +97,23 @@ size_t ot__norm_scratch_bytes(const ot__channels *c);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
+// ---- ref_group_norm.c: images (n, groups, channels of a group, inner) ----
+
+typedef struct ot__group_norm {
+    int64_t n, groups, channels, inner;
+    double epsilon;
+} ot__group_norm;
+#define OT_DECLARE(suffix, T)                                                                      \
+    /* mean and inv (n, groups), scale and b (groups, channels) may be NULL; y may be x */         \
+    void ot__ref_group_norm_##suffix(T *y, T *mean, T *inv, const T *x, const T *scale,            \
+                                     const T *b, const ot__group_norm *p);                         \
+    /* dx, dscale, db and scale may be NULL; dx may be dy or x */                                  \
+    void ot__ref_group_norm_grad_##suffix(T *dx, T *dscale, T *db, const T *dy, const T *x,        \
+                                          const T *scale, const T *mean, const T *inv,             \
+                                          const ot__group_norm *p);
+OT_KERNEL_FLOATS(OT_DECLARE)
+#undef OT_DECLARE
+
 // ---- ref_lrn.c: local response normalisation of images (n, channels, inner) ----
 
 // Y = X * (bias + alpha * the sum of squares over `before` channels before and `after`

@@ -144,12 +144,62 @@ static mask mask_of(const float *y, const float *offset)
     return y != NULL ? BY_Y : offset != NULL ? BY_X : EVERYWHERE;
 }
 
+OT_SIMD_INLINE void widen_sums(double *sum, const float *rows, int width)
+{
+    for (int k = 0; k < width; k++)
+        sum[k] += (double)rows[k];
+}
+
+// By n whole vectors a row: the compiler would add up lane by lane. n, by and has_out are constants
+// where this is called.
+OT_SIMD_INLINE void sums_of_vectors(const ot__norm_sums *p, const tile *t, int n, mask by,
+                                    bool has_out)
+{
+    const float *dy = p->dy, *y = p->y, *x = p->x;
+    float *out = p->g_out;
+
+    for (int64_t first = 0; first < t->rows; first += CHUNK) {
+        const int64_t rows = OT_MIN((int64_t)CHUNK, t->rows - first);
+        ot__vector sum_g[TILE / OT_VECTOR_LANES] = {{0}}, sum_gx[TILE / OT_VECTOR_LANES] = {{0}};
+
+        for (int64_t r = 0; r < rows; r++, dy += t->stride, x += t->stride) {
+            OT_SIMD_UNROLL
+            for (int v = 0; v < n; v++) {
+                const int k = v * OT_VECTOR_LANES;
+                const ot__vector centred = ot__vector_load(x + k) - ot__vector_load(p->mean + k);
+                ot__vector g = ot__vector_load(dy + k);
+
+                if (by == BY_Y)
+                    g = (ot__vector)((ot__vector_bits)g &
+                                     (ot__vector_bits)(ot__vector_load(y + k) > 0.0F));
+                if (by == BY_X)
+                    g = (ot__vector)((ot__vector_bits)g &
+                                     (ot__vector_bits)(centred * ot__vector_load(p->factor + k) +
+                                                           ot__vector_load(p->offset + k) >
+                                                       0.0F));
+                if (has_out)
+                    ot__vector_store(out + k, g);
+                sum_g[v] += g;
+                sum_gx[v] += g * centred;
+            }
+            y = by == BY_Y ? y + t->stride : y;
+            out = has_out ? out + t->stride : out;
+        }
+        widen_sums(p->sum_g, (const float *)sum_g, n * OT_VECTOR_LANES);
+        widen_sums(p->sum_gx, (const float *)sum_gx, n * OT_VECTOR_LANES);
+    }
+}
+
 OT_SIMD_INLINE void sums_rows(const ot__norm_sums *p, const tile *t, int width, mask by,
                               bool has_out)
 {
     const float *dy = p->dy, *y = p->y, *x = p->x;
     float *out = p->g_out;
 
+    if (width == LANES || width == TILE) {
+        sums_of_vectors(p, t, width / OT_VECTOR_LANES, by, has_out);
+        return;
+    }
     for (int64_t first = 0; first < t->rows; first += CHUNK) {
         const int64_t rows = OT_MIN((int64_t)CHUNK, t->rows - first);
         float sum_g[TILE] = {0}, sum_gx[TILE] = {0};
@@ -171,10 +221,8 @@ OT_SIMD_INLINE void sums_rows(const ot__norm_sums *p, const tile *t, int width, 
             y = by == BY_Y ? y + t->stride : y;
             out = has_out ? out + t->stride : out;
         }
-        for (int k = 0; k < width; k++) {
-            p->sum_g[k] += (double)sum_g[k];
-            p->sum_gx[k] += (double)sum_gx[k];
-        }
+        widen_sums(p->sum_g, sum_g, width);
+        widen_sums(p->sum_gx, sum_gx, width);
     }
 }
 

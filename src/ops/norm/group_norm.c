@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupNormalization: the channels of an image in groups, each of which is one row of a layer
-// normalisation without scale, as fuse_layer_norm.c finds it. Scale and bias have an element a
-// channel; before opset 21 one a group.
+// GroupNormalization: the channels of an image in groups, each of which is a channel of an
+// InstanceNormalization by ones and zeros, as exporters write it and fuse_group_norm.c finds it.
+// Scale and bias have an element a channel; before opset 21 one a group.
 #include "op/expand.h"
 #include "ops/norm/batch_norm.h"
 
@@ -56,7 +56,27 @@ static ot_value *emit_groups(ot_grad *g, ot_value *x, int64_t groups)
     return ot__emit_reshape(g, x, dims, 3); // 0: as many images as X has
 }
 
-// (x - mean) / sqrt(variance + epsilon) over the last axis.
+// `number` for each group.
+static ot_value *emit_filled(ot_grad *g, double number, ot_value *like)
+{
+    const int64_t groups = ot_attr_int(ot_grad_node(g), "num_groups");
+
+    ot_value *element = ot_emit_constant(g, number, like);
+
+    return ot_emit2(g, "Expand", element, ot_emit_constant_i64(g, &groups, 1));
+}
+
+static ot_value *emit_instances(ot_grad *g, ot_value *x, float epsilon)
+{
+    ot_value *ones = emit_filled(g, 1, x), *zeros = emit_filled(g, 0, x);
+    ot_node *node = ot_emit(g, "InstanceNormalization", NULL, (ot_value *[]){x, ones, zeros}, 3, 1);
+
+    ot_emit_float(g, node, "epsilon", epsilon);
+    return ot_emit_output(g, node, 0);
+}
+
+// (x - mean) / sqrt(variance + epsilon) over the last axis: ONNX Runtime has no
+// InstanceNormalization of f64.
 static ot_value *emit_normalised(ot_grad *g, ot_value *x, double epsilon)
 {
     static const int64_t axes[] = {2};
@@ -100,7 +120,8 @@ static void group_norm_compose(ot_grad *g)
     }
     y = ot_emit_cast(g, x, is_wide ? OT_F64 : OT_F32);
     y = emit_groups(g, y, ot_attr_int(node, "num_groups"));
-    y = emit_normalised(g, y, (double)ot_attr_float(node, "epsilon"));
+    y = is_wide ? emit_normalised(g, y, (double)ot_attr_float(node, "epsilon"))
+                : emit_instances(g, y, ot_attr_float(node, "epsilon"));
     y = ot_emit_cast(g, y, dtype);
     if (is_by_group(node->op)) {
         y = ot_emit_reshape_like(g, emit_scaled(g, y), x);

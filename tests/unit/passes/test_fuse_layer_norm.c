@@ -139,7 +139,7 @@ static void what_is_read_elsewhere_stays(void **state)
                 all);
 }
 
-static void groups_are_rows(void **state)
+static void groups_in_f64_are_rows(void **state)
 {
     static const char *const from[] = {"x", "s", "b", NULL};
     ot_model *model =
@@ -185,7 +185,7 @@ int main(void)
         cmocka_unit_test(one_normalisation_after_another),
         cmocka_unit_test(a_node_that_hands_on_hides_nothing),
         cmocka_unit_test(what_is_read_elsewhere_stays),
-        cmocka_unit_test(groups_are_rows),
+        cmocka_unit_test(groups_in_f64_are_rows),
         cmocka_unit_test(what_is_no_normalisation_stays),
     };
 
