@@ -37,6 +37,7 @@ int64_t ot__second_cache(void);
     X(cells)                                                                                       \
     X(columns)                                                                                     \
     X(floats)                                                                                      \
+    X(fouriers)                                                                                    \
     X(gemm_kernel)                                                                                 \
     X(linear_attentions)                                                                           \
     X(moves)                                                                                       \

@@ -36,7 +36,7 @@ typedef struct ot__move {
     int64_t rows, cols, y_row, y_col, x_row, x_col;
 } ot__move;
 typedef void (*ot__move_function)(const ot__move *piece);
-enum { OT__MOVE_SIZES = 5 };
+enum { OT__MOVE_4 = 2, OT__MOVE_8, OT__MOVE_SIZES = 5 };
 typedef struct ot__moves {
     ot__move_function copy_rows;                 // y_col = x_col = 1; elements are bytes
     ot__move_function fill_rows[OT__MOVE_SIZES]; // y_col = 1, x_col = 0
@@ -49,7 +49,6 @@ static inline void ot__transpose_floats(const ot__moves *moves, float *y, int64_
                                         const float *x, int64_t x_column, int64_t rows,
                                         int64_t columns)
 {
-    enum { OF_4_BYTES = 2 };
     const ot__move move = {.y = y,
                            .x = x,
                            .rows = rows,
@@ -59,7 +58,7 @@ static inline void ot__transpose_floats(const ot__moves *moves, float *y, int64_
                            .x_row = 1,
                            .x_col = x_column};
 
-    moves->transpose[OF_4_BYTES](&move);
+    moves->transpose[OT__MOVE_4](&move);
 }
 
 // ---- ref_fill.c: one value in every element ----

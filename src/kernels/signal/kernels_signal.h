@@ -5,12 +5,12 @@
 
 #include "kernels/kernels_nn.h"
 
-// ---- fourier.c: sums over n of x[n] * e^(-2 pi i k n / N), in f64 ----
+// ---- fourier.c, simd_fourier.c: sums over n of x[n] * e^(-2 pi i k n / N), in f64 ----
 //
 // By the factors of N where all are small, else as a convolution with a chirp (Bluestein), whose
 // length is a power of 2. Numbers of OT__FOURIER_LANES lines lie side by side.
 
-enum { OT__FOURIER_LANES = 4, OT__FOURIER_FACTORS = 48 };
+enum { OT__FOURIER_LANES = 8, OT__FOURIER_FACTORS = 48 };
 #define OT__FOURIER_MAX ((int64_t)1 << 36) // of N
 
 typedef struct ot__fourier {
@@ -23,6 +23,26 @@ typedef struct ot__fourier {
     double *chirp;    // e^(-pi i k k / n); NULL: there is no convolution
     double *spectrum; // of the chirp's conjugate, divided by `length`
 } ot__fourier;
+
+// Real and imaginary parts, each (points, OT__FOURIER_LANES).
+typedef struct ot__complex_lines {
+    double *re, *im;
+} ot__complex_lines;
+
+// One table per instruction set. x is used up; the result lies in what is given back, x or `other`.
+// Both have room for f->length points.
+typedef struct ot__fouriers {
+    // Of f->n points.
+    ot__complex_lines (*run)(const ot__fourier *f, ot__complex_lines x, ot__complex_lines other);
+    // Of f->length points.
+    ot__complex_lines (*factors)(const ot__fourier *f, ot__complex_lines x,
+                                 ot__complex_lines other);
+    // Two lines of n points, of which the real part of the transform is wanted, become the one of
+    // which that of x is the real part and that of the second the imaginary one.
+    void (*join_halves)(ot__complex_lines x, ot__complex_lines second, int64_t n);
+    // The transform of a real line and i times another becomes those of both.
+    void (*part_lines)(ot__complex_lines x, ot__complex_lines second, int64_t n);
+} ot__fouriers;
 
 // Lines of an array (outer, inner) of them: distances are in elements of f32 or f64.
 typedef struct ot__fourier_side {
@@ -47,8 +67,9 @@ int64_t ot__fourier_scratch_size(int64_t n);
 void ot__fourier_make(ot__fourier *f, int64_t n, double *tables, double *scratch);
 // How many threads so many lines are worth.
 int64_t ot__fourier_parts(int64_t n, int64_t n_lines, int n_threads);
+// By the table `by`.
 #define OT_DECLARE(suffix, T)                                                                      \
-    void ot__ref_fourier_##suffix(T *y, const T *x, const ot__fourier *f,                          \
+    void ot__ref_fourier_##suffix(T *y, const T *x, const ot__fouriers *by, const ot__fourier *f,  \
                                   const ot__fourier_lines *l, int64_t n_parts, double *scratch);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE

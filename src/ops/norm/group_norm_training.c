@@ -145,15 +145,19 @@ static int64_t all_groups(const ot__group_norm *sizes)
     return sizes->n * sizes->groups;
 }
 
-// Groups of row-major images follow each other, others are taken image by image.
+// Groups of row-major images follow each other, others are taken image by image. Threads share out
+// channels, of which each has some.
 static int64_t groups_at_once(const group_norm *norm, int n_threads)
 {
+    enum { CHANNELS_OF_THREAD = 4 };
     const ot__group_norm *sizes = &norm->sizes;
     const int64_t step = norm->image.width == 1 ? 1 : sizes->groups;
-    const int64_t elements = OT_MAX(step * sizes->channels * sizes->inner, (int64_t)1);
-    const int64_t fit = elements_at_once(n_threads) / elements * step;
+    const int64_t channels = OT_MAX(step * sizes->channels, (int64_t)1);
+    const int64_t elements = OT_MAX(channels * sizes->inner, (int64_t)1);
+    const int64_t fit = elements_at_once(n_threads) / elements;
+    const int64_t enough = (CHANNELS_OF_THREAD * n_threads + channels - 1) / channels;
 
-    return OT_MAX(OT_MIN(fit, all_groups(sizes)), step);
+    return OT_MAX(OT_MIN(OT_MAX(fit, enough) * step, all_groups(sizes)), step);
 }
 
 // Of n_groups groups, each of whose channels is a channel of its own.

@@ -379,18 +379,21 @@ static ot_status choose_plan(const ot_run *r, const dft_plan **plan)
     return OT_OK;
 }
 
-#define RUN(suffix, T)                                                                             \
-    static ot_status dft_run_##suffix(const ot_run *r)                                             \
+#define RUN(name, suffix, by)                                                                      \
+    static ot_status name(const ot_run *r)                                                         \
     {                                                                                              \
         const dft_plan *plan;                                                                      \
                                                                                                    \
         OT_TRY(choose_plan(r, &plan));                                                             \
         if (plan->n > 0)                                                                           \
-            ot__ref_fourier_##suffix(r->out[0]->data, r->in[0]->data, &plan->fourier,              \
+            ot__ref_fourier_##suffix(r->out[0]->data, r->in[0]->data, by, &plan->fourier,          \
                                      &plan->lines, plan->n_parts, r->scratch);                     \
         return OT_OK;                                                                              \
     }
-OT_KERNEL_FLOATS(RUN)
+RUN(dft_run_simd, f32, ot__fouriers_best())
+RUN(dft_run_f32, f32, &ot__fouriers_base)
+RUN(dft_run_f64, f64, &ot__fouriers_base)
+#undef RUN
 
 // ---- gradient ----
 
@@ -459,7 +462,8 @@ static const ot_attr_spec dft_grad_attrs[] = {
 };
 #define KERNELS(prep)                                                                              \
     {                                                                                              \
-        OT__REF_KERNEL("T1: f32", prep, dft_run_f32),                                              \
+        OT__SIMD_KERNEL("T1: f32", NULL, prep, dft_run_simd),                                      \
+            OT__REF_KERNEL("T1: f32", prep, dft_run_f32),                                          \
             OT__REF_KERNEL("T1: f64", prep, dft_run_f64),                                          \
         {                                                                                          \
             0                                                                                      \
