@@ -5,6 +5,7 @@
 #include "kernels/kernels.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "kernels/simd.h"
 
@@ -13,6 +14,7 @@ enum {
     STEPS = 4,     // elements of each column at once
     CHAINS = 4,    // registers that a row is accumulated in
     BLOCK = 256,   // of exponentials that need not be kept
+    LINE = 16,     // floats of a line of the cache
 };
 
 typedef struct job {
@@ -38,6 +40,14 @@ static column_block find_columns(const job *j, int64_t item)
         .x = j->x + from + ot__reduction_offset(outer, r->kept_dim, r->kept_stride, r->n_kept - 1),
         .n = OT_MIN((int64_t)COLUMNS, r->columns - from),
     };
+}
+
+// Where STEPS elements of each column lie, from step s on; behind the last one it is repeated.
+static void place_steps(const float **x, const ot__reduction *r, const float *first, int64_t s)
+{
+    for (int i = 0; i < STEPS; i++)
+        x[i] = first + ot__reduction_offset(OT_MIN(s + i, r->n_steps - 1), r->reduced_dim,
+                                            r->reduced_stride, r->n_outer);
 }
 
 static void run_reduction(float *y, const float *x, const ot__reduction *r,
@@ -216,7 +226,7 @@ static void log_sum_exp_columns(void *context, int64_t first, int64_t last)
         }
         for (int64_t s = 0; s < r->n_steps; s++) {
             x = b.x + ot__reduction_offset(s, r->reduced_dim, r->reduced_stride, r->n_outer);
-            max_join_steps(shift, &x, b.n, 1);
+            max_join_steps(shift, &x, &x, b.n, 1);
         }
         for (int64_t c = 0; c < b.n; c++)
             shift[c] = shift_of(shift[c]);
@@ -225,7 +235,7 @@ static void log_sum_exp_columns(void *context, int64_t first, int64_t last)
             OT_SIMD_LOOP
             for (int64_t c = 0; c < b.n; c++)
                 power[c] = ot__vexp(x[c] - shift[c]);
-            sum_join_steps(sum, &powers, b.n, 1);
+            sum_join_steps(sum, &powers, &powers, b.n, 1);
         }
         for (int64_t c = 0; c < b.n; c++)
             b.y[c] = (float)(shift[c] + log(sum[c]));

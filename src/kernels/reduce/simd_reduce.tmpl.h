@@ -70,8 +70,9 @@ static void OP(rows)(void *context, int64_t first, int64_t last)
     }
 }
 
-// total[c] of n columns and STEPS elements of each.
-OT_SIMD_INLINE void OP(join_steps)(ACC *total, const float *const *x, int64_t n, int n_steps)
+// total[c] of n columns and STEPS elements of each; those at `next` are fetched meanwhile.
+OT_SIMD_INLINE void OP(join_steps)(ACC *total, const float *const *x, const float *const *next,
+                                   int64_t n, int n_steps)
 {
     enum { N = OP(lanes) };
     int64_t c = 0;
@@ -83,6 +84,8 @@ OT_SIMD_INLINE void OP(join_steps)(ACC *total, const float *const *x, int64_t n,
         for (int s = 0; s < n_steps; s++) {
             const VECTOR v = LOAD(x[s] + c);
 
+            if (c % LINE == 0)
+                __builtin_prefetch(next[s] + c);
             a = JOIN(a, TERM(v));
         }
         *(VECTOR *)(void *)(total + c) = a;
@@ -104,21 +107,20 @@ static void OP(columns)(void *context, int64_t first, int64_t last)
     for (int64_t item = first; item < last; item++) {
         const column_block b = find_columns(j, item);
         ACC total[COLUMNS];
-        int64_t s = 0;
+        const float *x[STEPS], *next[STEPS];
 
         for (int64_t c = 0; c < b.n; c++)
             total[c] = START;
-        for (; s < r->n_steps; s += STEPS) {
+        place_steps(next, r, b.x, 0);
+        for (int64_t s = 0; s < r->n_steps; s += STEPS) {
             const int n_steps = (int)OT_MIN((int64_t)STEPS, r->n_steps - s);
-            const float *x[STEPS];
 
-            for (int i = 0; i < n_steps; i++)
-                x[i] = b.x +
-                       ot__reduction_offset(s + i, r->reduced_dim, r->reduced_stride, r->n_outer);
+            memcpy(x, next, sizeof x);
+            place_steps(next, r, b.x, s + STEPS);
             if (n_steps == STEPS)
-                OP(join_steps)(total, x, b.n, STEPS);
+                OP(join_steps)(total, x, next, b.n, STEPS);
             else
-                OP(join_steps)(total, x, b.n, n_steps);
+                OP(join_steps)(total, x, next, b.n, n_steps);
         }
         for (int64_t c = 0; c < b.n; c++)
             b.y[c] = (float)FINISH(total[c]);
