@@ -6,10 +6,11 @@
 ot_value *ot__emit_channels(ot_grad *g, ot_value *v, const ot_value *x)
 {
     int64_t axes[OT_MAX_NDIM];
-    const int n = ot_value_shape(x)->ndim - 2;
+    int n;
 
-    if (!ot__grad_knows_axes(g, x))
+    if (x == NULL || !ot__grad_knows_axes(g, x))
         return NULL;
+    n = ot_value_shape(x)->ndim - 2;
     for (int i = 0; i < n; i++)
         axes[i] = i + 1;
     return n == 0 ? v : ot_emit2(g, "Unsqueeze", v, ot_emit_constant_i64(g, axes, n));

@@ -20,9 +20,13 @@ static void group_norm_infer(ot_infer *c)
     const ot_node *node = ot_infer_node(c);
     const ot_shape *x = ot_infer_shape(c, X);
     const int64_t groups = ot_attr_int(node, "num_groups"), stash = ot_attr_int(node, "stash_type");
-    const int64_t channels = x->ndim > 1 ? x->dim[1] : ot_dim_unknown();
-    const int64_t expected = is_by_group(node->op) ? groups : channels;
+    const ot_shape *scale = ot_infer_shape(c, SCALE);
+    const bool scale_says = !is_by_group(node->op) && scale->ndim == 1;
+    int64_t channels = x->ndim > 1 ? x->dim[1] : ot_dim_unknown(), expected;
 
+    if (!ot_dim_is_number(channels) && scale_says)
+        channels = scale->dim[0];
+    expected = is_by_group(node->op) ? groups : channels;
     if (x->ndim < 2)
         ot_infer_fail(c, "X has %d axes, expected at least 2", x->ndim);
     else if (ot_dim_is_number(channels) && channels % groups != 0)

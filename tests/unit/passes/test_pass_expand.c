@@ -65,6 +65,19 @@ static void composed_operators_are_written_out(void **state)
     ot_model_destroy(model);
 }
 
+// What cannot be emitted is an error, and nothing reads it.
+static void more_groups_than_can_be_are_refused(void **state)
+{
+    ot_model *model =
+        read_prepared("<ir_version: 10, opset_import: [\"\" : 21]> "
+                      "g (float[n,c,h] x, float[m] s, float[m] b) => (float[n,c,h] y)"
+                      "{ y = GroupNormalization<num_groups = 9223372036854775807>(x, s, b) }");
+
+    (void)state;
+    assert_int_not_equal(ot__pass_train(model), OT_OK);
+    ot_model_destroy(model);
+}
+
 static void what_an_expansion_cannot_express_stays(void **state)
 {
     ot_model *model = read_prepared(HEAD(
@@ -107,6 +120,7 @@ int main(void)
         cmocka_unit_test(imports_that_nothing_needs_go),
         cmocka_unit_test(an_expansion_that_needs_a_newer_opset_raises_it),
         cmocka_unit_test(composed_operators_are_written_out),
+        cmocka_unit_test(more_groups_than_can_be_are_refused),
         cmocka_unit_test(what_an_expansion_cannot_express_stays),
         cmocka_unit_test(a_failing_allocation_is_reported),
     };
