@@ -29,6 +29,11 @@ bool ot__match_number(const ot_value *value, double *number)
     return true;
 }
 
+bool ot__match_unit_norm(const ot_node *node)
+{
+    return ot__node_is(node, "", "InstanceNormalization");
+}
+
 const char *ot__match_leaf(const ot_node *node)
 {
     return strcmp(node->op_type, "Add") == 0   ? "bias"

@@ -223,14 +223,22 @@ ot_status ot__owner_is_nobody(const ot__owners *p, const ot_value *value, bool *
     return OT_OK;
 }
 
-// A GroupNorm becomes an InstanceNormalization by ones and zeros, and has its own scale behind it:
-// the operator of the call that normalises has unit parameters.
+// "(args = (%x, None, None, ...": a call without weight and bias.
+static bool has_neither(const char *call)
+{
+    const char *arguments = strstr(call, "(args = ("),
+               *second = arguments ? strchr(arguments, ',') : NULL;
+
+    return second && ot__starts_with(second, ", None, None,");
+}
+
+// A GroupNorm becomes an InstanceNormalization by ones and zeros, and has its own scale behind it,
+// an InstanceNorm that has no scale one by the same: the operator has unit parameters.
 static bool is_unscaled(const ot_node *node, const char *call)
 {
-    enum { SCALE_INPUT = 1 };
-
-    return ot__op_input_role(ot__node_record(node), SCALE_INPUT) == OT_PORT_ROLE_SCALE &&
-           strstr(call, "aten.group_norm.");
+    return ot__match_unit_norm(node) &&
+           (strstr(call, "aten.group_norm.") ||
+            (strstr(call, "aten.instance_norm.") && has_neither(call)));
 }
 
 static ot_status find_newer(const ot__owners *p, const ot_node *node, const char *scopes,

@@ -25,6 +25,9 @@ bool ot__has_batches_inside(const ot_node *product);
 ot_tensor *ot__match_constant(const ot_node *node);
 // The number that a constant of one element is. `value` may be NULL; false: none.
 bool ot__match_number(const ot_value *value, double *number);
+// What exporters normalise by where the module's scale stands elsewhere, or there is none: by ones
+// and zeros.
+bool ot__match_unit_norm(const ot_node *node);
 // What PyTorch is likely to call a parameter that the node combines its data with: "bias" of an
 // Add, "weight" of a Mul; "" otherwise.
 const char *ot__match_leaf(const ot_node *node);

@@ -334,7 +334,9 @@ static ot_status take_part_name(tensor *t, group *g)
     t->value->alias = old;
     g->value = t->value;
     g->name = t->value->name;
-    return OT_OK;
+    return g->is_buffer && !ot__metadata_get(&t->value->metadata, KIND)
+               ? set_buffer(t->s->graph->model, t->value)
+               : OT_OK;
 }
 
 static bool has_own_group(const tensor *t)
@@ -358,15 +360,16 @@ static ot_status make_separate(tensor *t)
     if (!has_own_group(t))
         OT_TRY(ot__sharing_forget(t->s, t->value));
     for (int i = 0; i < t->n_groups; i++)
-        if (t->groups[i].value == t->value)
+        if (t->groups[i].value == t->value && !t->groups[i].is_buffer)
             parts[n++] = t->groups[i].name;
     for (int i = 0; i < t->n_groups; i++) {
         if (t->groups[i].value == t->value)
             continue;
         OT_TRY(make_value(t, &t->groups[i]));
-        parts[n++] = t->groups[i].name;
+        if (!t->groups[i].is_buffer)
+            parts[n++] = t->groups[i].name;
     }
-    return ot__sharing_say(t->s, OT_SHARING_SEPARATED, name, parts, n);
+    return n < 2 ? OT_OK : ot__sharing_say(t->s, OT_SHARING_SEPARATED, name, parts, n);
 }
 
 static void give(const tensor *t, const ot__map *by_name)
@@ -453,12 +456,21 @@ static ot_status separate_by(tensor *t, ot__map *by_name)
     } else if (t->n_groups == 1) {
         if (t->groups[0].is_buffer && t->is_generated &&
             !ot__metadata_get(&t->value->metadata, KIND))
-            OT_TRY(set_buffer(t->s->graph->model, t->value));
+            OT_TRY(take_part_name(t, &t->groups[0]));
         OT_TRY(name_folded(t));
     }
     for (int i = 0; i < t->n_groups; i++)
         OT_TRY(say_left(t, &t->groups[i]));
     return OT_OK;
+}
+
+// What the exporter made for operators that normalise by ones and zeros.
+static bool is_made_of_units(const tensor *t)
+{
+    for (int i = 0; i < t->n_readers; i++)
+        if (!t->readers[i].owner.is_buffer)
+            return false;
+    return t->n_readers > 0;
 }
 
 static ot_status separate_value(ot__separation *s, ot_value *value)
@@ -472,9 +484,9 @@ static ot_status separate_value(ot__separation *s, ot_value *value)
     ot_status st;
 
     OT_TRY(ot__owner_is_nobody(&s->owners, value, &is_nobodys));
-    if (is_nobodys)
-        return OT_OK;
     st = collect_shared(&t);
+    if (st == OT_OK && is_nobodys && !is_made_of_units(&t))
+        return OT_OK;
     OT_THEN(st, name_readers(&t));
     OT_THEN(st, separate_by(&t, &by_name));
     ot__map_deinit(&by_name);

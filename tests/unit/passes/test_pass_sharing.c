@@ -10,6 +10,7 @@
 #define SCOPES "pkg.torch.onnx.name_scopes"
 #define CALL "pkg.torch.onnx.fx_node"
 #define HEAD "<ir_version: 8, opset_import: ['': 17]> "
+#define HEAD_21 "<ir_version: 10, opset_import: ['': 21]> "
 
 static const ot__kept_names nothing_kept;
 
@@ -341,6 +342,77 @@ static void the_call_before_the_export_tells_the_parameter_itself(void **state)
     ot_model_destroy(model);
 }
 
+static void assert_kind(const ot_model *model, const char *y, const char *kind)
+{
+    const char *found = ot__metadata_get(&maker(model, y)->inputs[1]->metadata,
+                                         "pkg.torch.export.graph_signature.InputSpec.kind");
+
+    if (kind == NULL)
+        assert_null(found);
+    else
+        assert_string_equal(found, kind);
+}
+
+// The exporter folds what a GroupNorm of opset 20 normalises by, from numbers of its own.
+static void units_of_normalisations_are_no_parameters(void **state)
+{
+    ot_model *model =
+        quoted_model(HEAD "g (float[N,4,2] x) => (float[N,4,2] y)\n"
+                          "    <float[4] val_8 = {1, 1, 1, 1}, float[4] val_9 = {0, 0, 0, 0}>\n{\n"
+                          "    a = InstanceNormalization(x, val_8, val_9)\n"
+                          "    b = InstanceNormalization(a, val_8, val_9)\n"
+                          "    y = InstanceNormalization(b, val_8, val_9)\n}");
+    ot__sharings found;
+
+    (void)state;
+    n_words = 0;
+    mark(&model->graph->metadata, SIGNATURE, "p_w: PARAMETER target='i.weight'\n");
+    mark(&ot__graph_find(model->graph, "val_8")->metadata, FOLDED_FROM, "['val_0', 'val_1']");
+    mark(&ot__graph_find(model->graph, "val_9")->metadata, FOLDED_FROM, "['val_0', 'val_2']");
+    say(model, "a", "['', 'n1', 'group_norm']",
+        "%g : call[target=torch.ops.aten.group_norm.default](args = (%x, 2, %p_w, %p_b, 1e-05))");
+    say(model, "b", "['', 'n2', 'group_norm_1']",
+        "%h : call[target=torch.ops.aten.group_norm.default](args = (%g, 2, %p_w, %p_b, 1e-05))");
+    say(model, "y", "['', 'i', 'instance_norm']",
+        "%i : call[target=torch.ops.aten.instance_norm.default](args = (%h, None, None, None))");
+    found = run(model);
+    assert_null(about(&found, OT_SHARING_SEPARATED, "val_8"));
+    assert_input(model, "a", 1, "n1.unit_weight");
+    assert_input(model, "b", 2, "n2.unit_bias");
+    assert_input(model, "y", 1, "i.unit_weight");
+    assert_kind(model, "a", "BUFFER");
+    assert_kind(model, "b", "BUFFER");
+    assert_kind(model, "y", "BUFFER");
+    ot_model_destroy(model);
+}
+
+// From opset 21 on it takes the module's own parameters, which the exporter may have merged.
+static void scales_of_group_normalization_are_parameters(void **state)
+{
+    ot_model *model = quoted_model(HEAD_21 "g (float[N,4,2] x) => (float[N,4,2] y)\n"
+                                           "    <float[4] 'n1.weight' = {1, 1, 1, 1},\n"
+                                           "     float[4] 'n1.bias' = {0, 0, 0, 0}>\n{\n"
+                                           "    a = GroupNormalization <num_groups = 2>"
+                                           " (x, 'n1.weight', 'n1.bias')\n"
+                                           "    y = GroupNormalization <num_groups = 2>"
+                                           " (a, 'n1.weight', 'n1.bias')\n}");
+
+    (void)state;
+    n_words = 0;
+    mark(&model->graph->metadata, SIGNATURE,
+         "p_w1: PARAMETER target='n1.weight'\np_w2: PARAMETER target='n2.weight'\n");
+    say(model, "a", "['', 'n1', 'group_norm']",
+        "%g : call[target=torch.ops.aten.group_norm.default](args = (%x, 2, %p_w1))");
+    say(model, "y", "['', 'n2', 'group_norm_1']",
+        "%h : call[target=torch.ops.aten.group_norm.default](args = (%g, 2, %p_w2))");
+    run(model);
+    assert_input(model, "a", 1, "n1.weight");
+    assert_input(model, "y", 1, "n2.weight");
+    assert_kind(model, "a", NULL);
+    assert_kind(model, "y", NULL);
+    ot_model_destroy(model);
+}
+
 static void above_what_the_exporter_merges_everything_stays(void **state)
 {
     char text[32768], *to = text;
@@ -555,6 +627,8 @@ int main(void)
         cmocka_unit_test(readers_in_two_modules_have_their_own),
         cmocka_unit_test(a_module_that_is_called_twice_keeps_one),
         cmocka_unit_test(the_call_before_the_export_tells_the_parameter_itself),
+        cmocka_unit_test(units_of_normalisations_are_no_parameters),
+        cmocka_unit_test(scales_of_group_normalization_are_parameters),
         cmocka_unit_test(above_what_the_exporter_merges_everything_stays),
         cmocka_unit_test(equal_elements_of_normalisations_are_separated_by_reader),
         cmocka_unit_test(running_statistics_belong_to_one_node),
