@@ -93,7 +93,8 @@ typedef struct ot_artifacts_options {
                          ///< in their place (0)
     int unrecorded;      ///< 1: the training model's metadata do not record the loss, as with ONNX
                          ///< Runtime (0)
-    int train_scalars;   ///< 1: scalars without dimensions that reach the loss train too (0)
+    int train_scalars;   ///< 1: scalars without dimensions that reach the loss train too, not only
+                         ///< those that the file calls parameters (0)
     int loss_scale;      ///< 1: the training model has an input f32 [1] that the gradients are
                          ///< multiplied with, see ot_session_set_loss_scale() (0)
     int must_reach_loss; ///< 1: float initializers that something reads and from which no path

@@ -35,6 +35,8 @@ typedef enum ot_finding_kind {
     OT_FINDING_SHARED,    ///< one tensor that several places read stays one
     OT_FINDING_BATCH,     ///< the exporter fixed the batch size: it is open, or what holds it
     OT_FINDING_LOST,      ///< parameters that the exporter computed away
+    OT_FINDING_RESTORED,  ///< biases of zeros that the exporter dropped are back
+    OT_FINDING_UNUSED, ///< parameters of the framework's module that nothing in the file mentions
 } ot_finding_kind;
 
 /** One thing that preparing found. */

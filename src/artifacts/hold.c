@@ -96,6 +96,7 @@ static ot_status hold_fixed(ot__candidates *c, ot__origins *origins, const ot__u
         if (!ot__dtype_is_float(item->value->dtype))
             continue;
         OT_TRY(ot__origins_find(origins, item->value, &item->origin, &name));
+        item->is_original = name == item->value->name;
         OT_TRY(find_mask(c, item));
         if (!item->held && ot__was_constant(item->value))
             item->held = "by its name what a Constant node gave, which never trains";

@@ -155,9 +155,12 @@ static const char *blocked_by(const ot_graph *graph, const ot_value *value, cons
 
 // ---- classification ----
 
-static bool is_idle_scalar(const ot__selection *selection, const ot_value *value)
+// A number of a formula, unless the file calls it a parameter.
+static bool is_idle_scalar(const ot__selection *selection, const ot__candidate *item)
 {
-    return value->shape.ndim == 0 && selection->options->train_scalars == 0;
+    const bool is_parameter = item->origin == OT_ORIGIN_PARAMETER && item->is_original;
+
+    return item->value->shape.ndim == 0 && !is_parameter && selection->options->train_scalars == 0;
 }
 
 // May it train when nobody names it? Otherwise the reason is set.
@@ -180,7 +183,7 @@ static ot_status judge(const ot__candidates *c, ot__candidate *item, const ot__s
     if (status == OT_PATH_STOPPED)
         return explain_role(item, blocker ? blocked_by(c->graph, value, blocker)
                                           : "reaches the loss through no differentiable input");
-    if (is_idle_scalar(selection, value))
+    if (is_idle_scalar(selection, item))
         return explain_role(item, "a scalar without dimensions");
     if (item->held)
         return explain_role(item, item->held);
@@ -251,7 +254,7 @@ ot_status ot__candidate_judge_structure(const ot__candidates *c, ot__candidate *
         other = ot__arena_printf(arena, "element type %s", ot_dtype_name(value->dtype));
     else
         other = constant_by_place(c, item);
-    if (!other && may_train && is_idle_scalar(selection, value))
+    if (!other && may_train && is_idle_scalar(selection, item))
         other = "a scalar without dimensions";
     if (!other && may_train)
         other = item->held;

@@ -21,6 +21,7 @@ typedef struct ot__candidate {
     const ot_node *reader; // the first that computes with it; NULL: none does
     bool has_role;         // read as weight, bias, scale, table or statistic
     ot__origin origin;
+    bool is_original;       // of that origin itself, not computed from something of it
     const ot_node *softmax; // its readers only add it to what this one takes; NULL: not so
     bool could_train;       // would train if nobody named anything
     const ot_node *place;   // a Pow or Clip whose exponent or bound it is, the first; NULL: none

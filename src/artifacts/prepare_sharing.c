@@ -36,6 +36,12 @@ static void write_text(ot__buf *text, const ot__sharing *item)
         ot__buf_printf(text, "'%s' trains as one tensor for ", item->name);
         list_names(text, item->parts, item->n_parts);
         break;
+    case OT_SHARING_RESTORED:
+        list_names(text, item->parts, item->n_parts);
+        ot__buf_printf(text, ", all zeros, %s dropped by the exporter: %s again",
+                       item->n_parts > 1 ? "were" : "was",
+                       item->n_parts > 1 ? "they train" : "it trains");
+        break;
     case OT_SHARING_LOST:
         list_names(text, item->parts, item->n_parts);
         ot__buf_printf(text,
@@ -44,26 +50,37 @@ static void write_text(ot__buf *text, const ot__sharing *item)
                        "optimize=False)",
                        item->n_parts > 1 ? "are" : "is");
         break;
+    case OT_SHARING_UNUSED:
+        list_names(text, item->parts, item->n_parts);
+        ot__buf_printf(text,
+                       " of the exported module %s in no operator of the file: the module does not "
+                       "use %s, or the exporter computed %s away",
+                       item->n_parts > 1 ? "are" : "is", item->n_parts > 1 ? "them" : "it",
+                       item->n_parts > 1 ? "them" : "it");
+        break;
     }
 }
 
 static ot_status add_finding(const ot__sharing *item, ot_findings *findings)
 {
-    static const ot_finding_kind kinds[] = {
-        [OT_SHARING_SEPARATED] = OT_FINDING_SEPARATED,
-        [OT_SHARING_JOINED] = OT_FINDING_JOINED,
-        [OT_SHARING_LEFT] = OT_FINDING_SHARED,
-        [OT_SHARING_LOST] = OT_FINDING_LOST,
+    static const struct {
+        ot_finding_kind kind;
+        int changes;
+    } kinds[] = {
+        [OT_SHARING_SEPARATED] = {OT_FINDING_SEPARATED, 1},
+        [OT_SHARING_JOINED] = {OT_FINDING_JOINED, 1},
+        [OT_SHARING_LEFT] = {OT_FINDING_SHARED, 0},
+        [OT_SHARING_RESTORED] = {OT_FINDING_RESTORED, 1},
+        [OT_SHARING_LOST] = {OT_FINDING_LOST, 0},
+        [OT_SHARING_UNUSED] = {OT_FINDING_UNUSED, 0},
     };
     ot__buf text = {0};
     ot_status st;
 
     write_text(&text, item);
     st = ot__buf_status(&text);
-    OT_THEN(st,
-            ot__findings_add(findings, kinds[item->kind],
-                             item->kind == OT_SHARING_SEPARATED || item->kind == OT_SHARING_JOINED,
-                             item->name, text.data));
+    OT_THEN(st, ot__findings_add(findings, kinds[item->kind].kind, kinds[item->kind].changes,
+                                 item->name, text.data));
     ot__buf_deinit(&text);
     return st;
 }

@@ -332,6 +332,8 @@ bool ot__graph_add_initializer(ot_graph *graph, ot_value *value, ot_tensor *cons
 ot_node *ot__graph_add_node(ot_graph *graph, const char *domain, const char *op_type,
                             const char *name, ot_value *const *inputs, int n_inputs,
                             ot_value *const *outputs, int n_outputs);
+// Input i becomes `value`; inputs before it that the node has not are omitted ones.
+bool ot__node_put_input(ot_node *node, int i, ot_value *value);
 bool ot__node_is(const ot_node *node, const char *domain, const char *op_type); // NULL: no
 ot_attr *ot__node_attr(const ot_node *node, const char *name);                  // NULL when absent
 ot_attr *ot__node_add_attr(ot_node *node, const char *name,

@@ -192,6 +192,23 @@ ot_node *ot__graph_add_node(ot_graph *graph, const char *domain, const char *op_
     return node;
 }
 
+bool ot__node_put_input(ot_node *node, int i, ot_value *value)
+{
+    if (i >= node->n_inputs) {
+        ot_value **inputs =
+            ot__arena_alloc(node->graph->model->arena, ((size_t)i + 1) * sizeof *inputs);
+
+        if (!inputs)
+            return false;
+        for (int k = 0; k < node->n_inputs; k++)
+            inputs[k] = node->inputs[k];
+        node->inputs = inputs;
+        node->n_inputs = i + 1;
+    }
+    node->inputs[i] = value;
+    return true;
+}
+
 const char *ot__node_label(const ot_node *node, char *text, size_t size)
 {
     // A node without a name is known by what it makes.

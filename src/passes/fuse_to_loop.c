@@ -71,6 +71,18 @@ static bool is_sequence(const ot_value *value)
            (value->producer && ot__gives_sequence(value->producer));
 }
 
+// Of what the i-th output has tensors. Bodies of exporters often say no types: most then make
+// tensors of the type that they are given.
+static ot_dtype mapped_dtype(const ot_node *node, const ot_graph *each, int i)
+{
+    const ot_value *const said[] = {each->outputs[i], node->outputs[i], node->inputs[0]};
+
+    for (size_t k = 0; k < OT_COUNT(said); k++)
+        if (said[k]->dtype != OT_DTYPE_UNDEFINED)
+            return said[k]->dtype;
+    return OT_F32;
+}
+
 static bool can_map(const ot_node *node, const ot_graph *each)
 {
     bool fits = each && node->n_inputs > 0 && node->n_inputs == each->n_inputs &&
@@ -79,7 +91,7 @@ static bool can_map(const ot_node *node, const ot_graph *each)
     for (int i = 0; fits && i < node->n_inputs; i++)
         fits = node->inputs[i] != NULL;
     for (int i = 0; fits && i < node->n_outputs; i++)
-        fits = node->outputs[i] != NULL && each->outputs[i]->dtype != OT_DTYPE_UNDEFINED;
+        fits = node->outputs[i] != NULL;
     return fits;
 }
 
@@ -102,8 +114,8 @@ static ot_status fill_body(const mapping *m, ot_value **given, ot_value **made)
 
     OT_TRY(map_once(m, given, made));
     for (int i = 0; i < m->node->n_outputs; i++) {
-        OT_TRY(
-            add_loop_input(m->body, "list", OT_VALUE_SEQUENCE, m->each->outputs[i]->dtype, &list));
+        OT_TRY(add_loop_input(m->body, "list", OT_VALUE_SEQUENCE, mapped_dtype(m->node, m->each, i),
+                              &list));
         OT_TRY(add_loop_node(m->body, "SequenceInsert", (ot_value *[]){list, made[i]}, 2, &list));
         OT_TRY(ot__made(ot__graph_add_output(m->body, list)));
     }
@@ -136,7 +148,8 @@ static ot_status map_to_loop(ot_node *node)
     OT_TRY(add_loop_node(graph, "SequenceLength", node->inputs, 1, &x[0]));
     for (int i = 0; i < node->n_outputs; i++) {
         OT_TRY(add_loop_node(graph, "SequenceEmpty", NULL, 0, &x[2 + i]));
-        OT_TRY(ot__made(ot__node_set_int(x[2 + i]->producer, "dtype", m.each->outputs[i]->dtype)));
+        OT_TRY(
+            ot__made(ot__node_set_int(x[2 + i]->producer, "dtype", mapped_dtype(node, m.each, i))));
     }
     return replace_by_loop(node, m.body, x, 2 + node->n_outputs);
 }

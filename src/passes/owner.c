@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places: from node names of the classic exporter, from metadata of the newer one.
+// Places: from node names of the classic exporter; owner_newer.c has them from metadata of the
+// newer one.
 #include "passes/owner.h"
 #include "passes/passes.h"
 
@@ -7,19 +8,12 @@
 #include <string.h>
 
 // Longer strings of a file say nothing.
-enum { MAX_NAME = 1024, MAX_SCOPES = 4096, MAX_CALL = 16384, MAX_ELEMENTS = 64 };
+enum { MAX_NAME = 1024, MAX_SCOPES = 4096, MAX_ELEMENTS = 64 };
 
 #define SCOPES "pkg.torch.onnx.name_scopes"
-#define CALL "pkg.torch.onnx.fx_node"
-#define FOLDED_FROM "pkg.onnxscript.optimizer.folded_from"
 #define SIGNATURE "pkg.torch.export.ExportedProgram.graph_signature"
 
 // ---- names ----
-
-static bool is_owner_word(char c)
-{
-    return ot__is_letter(c) || ot__is_digit(c) || c == '_';
-}
 
 bool ot__is_value_name(const char *name)
 {
@@ -38,7 +32,7 @@ bool ot__is_value_name(const char *name)
 bool ot__is_parameter_name(const ot_graph *graph, const char *name)
 {
     for (const char *p = name; *p; p++)
-        if (!is_owner_word(*p) && *p != '.')
+        if (!ot__is_word_character(*p) && *p != '.')
             return false;
     return *name && !(ot__metadata_get(&graph->metadata, SIGNATURE) && ot__is_value_name(name));
 }
@@ -62,214 +56,6 @@ static bool has_prefix(const char *const *sorted, int n, const char *prefix)
             high = middle;
     }
     return low < n && ot__starts_with(sorted[low], prefix);
-}
-
-// ---- the newer exporter ----
-
-typedef struct ot__placeholder {
-    const char *target;
-    bool is_buffer;
-    bool is_taken; // by an operator
-} placeholder;     // an input of the exported program
-
-// One line of the signature: "p_l_weight: PARAMETER target='l.weight'". Others are skipped.
-static ot_status owner_line(ot__owners *p, const char *line, size_t length)
-{
-    ot__arena *arena = p->graph->model->arena;
-    char *name = ot__arena_strndup(arena, line, length);
-    const char *kind, *target;
-    placeholder *made;
-
-    OT_TRY(ot__made(name));
-    if (!ot__metadata_input(name, &kind, &target))
-        return OT_OK;
-    made = ot__arena_alloc(arena, sizeof *made);
-    OT_TRY(ot__made(made));
-    made->target = target;
-    made->is_buffer = !ot__starts_with(kind, "PARAMETER");
-    return ot__made(
-        ot__arena_push(arena, &p->inputs, &p->inputs_capacity, &p->n_inputs, &made, sizeof made) &&
-        ot__map_put(&p->signature, name, made) && ot__map_put(&p->targets, made->target, made));
-}
-
-static ot_status read_signature(ot__owners *p, const char *text)
-{
-    while (text && *text) {
-        const size_t length = strcspn(text, "\n");
-
-        OT_TRY(owner_line(p, text, length));
-        text += length + (text[length] == '\n');
-    }
-    return OT_OK;
-}
-
-// Is this the parameter of its operator that the node reads so?
-static bool owner_fits(const ot_node *node, const char *leaf, const char *target)
-{
-    static const char *const others[] = {"bias", "running_mean", "running_var"};
-
-    if (*leaf == '\0' && strcmp(ot__match_leaf(node), "bias") == 0)
-        leaf = "bias";
-    if (ot__index_of(others, (int)OT_COUNT(others), leaf) >= 0)
-        return ot__ends_with(target, leaf);
-    for (size_t i = 0; i < OT_COUNT(others); i++)
-        if (ot__ends_with(target, others[i]))
-            return false;
-    return true;
-}
-
-// The next input of the program among the arguments of a call, "(args = (%x, %p_l_weight), ...)";
-// NULL: none is left.
-static placeholder *next_argument(const ot__owners *p, const char **at)
-{
-    char name[256];
-
-    while (*at && (*at = strchr(*at, '%')) != NULL) {
-        size_t length = 0;
-        placeholder *found;
-
-        for (++*at; is_owner_word((*at)[length]); length++)
-            continue;
-        if (length >= sizeof name)
-            continue;
-        memcpy(name, *at, length);
-        name[length] = '\0';
-        found = ot__map_get(&p->signature, name);
-        if (found)
-            return found;
-    }
-    return NULL;
-}
-
-// "%linear : [num_users=1] = call_function[...](args = (%x, %p_l_weight, %p_l_bias), kwargs = {})":
-// the only argument that fits. NULL: none, or several.
-static const placeholder *find_argument(const ot__owners *p, const ot_node *node, const char *call,
-                                        const char *leaf)
-{
-    const placeholder *fitting = NULL, *only = NULL, *found;
-    int n_fitting = 0, n = 0;
-
-    for (const char *at = strchr(call, '('); (found = next_argument(p, &at)) != NULL;) {
-        if (found == only)
-            continue;
-        only = found;
-        n++;
-        if (owner_fits(node, leaf, found->target)) {
-            fitting = found;
-            n_fitting++;
-        }
-    }
-    return n_fitting == 1 ? fitting : n == 1 ? only : NULL;
-}
-
-// What the exporter made of several tensors is none of them.
-static ot_status take_folded(const ot__owners *p, const ot_value *value)
-{
-    const char *folded = ot__metadata_get(&value->metadata, FOLDED_FROM);
-    const char *const *list;
-    int n;
-
-    if (!folded)
-        return OT_OK;
-    list = ot__metadata_list(p->graph->model->arena, folded, &n);
-    OT_TRY(ot__made(list));
-    for (int i = 0; n > 1 && i < n; i++) {
-        placeholder *taken = ot__map_get(&p->targets, list[i]);
-
-        if (taken)
-            taken->is_taken = true;
-    }
-    return OT_OK;
-}
-
-ot_status ot__owners_lost(const ot__owners *p, const char ***names, int *n)
-{
-    *n = 0;
-    *names = ot__arena_alloc(p->graph->model->arena, ((size_t)p->n_inputs + 1) * sizeof **names);
-    OT_TRY(ot__made(*names));
-    for (int k = 0; k < p->graph->n_nodes; k++) {
-        const char *call = ot__metadata_get(&p->graph->nodes[k]->metadata, CALL);
-        const char *at = call ? strchr(call, '(') : NULL;
-
-        for (placeholder *taken; (taken = next_argument(p, &at)) != NULL;)
-            taken->is_taken = true;
-    }
-    for (int i = 0; i < p->graph->n_initializers; i++)
-        OT_TRY(take_folded(p, p->graph->initializers[i]));
-    for (int i = 0; i < p->n_inputs; i++) {
-        const placeholder *input = p->inputs[i];
-        const ot_value *value = ot__graph_find(p->graph, input->target);
-
-        if (input->is_taken && !input->is_buffer && !(value && value->is_initializer))
-            (*names)[(*n)++] = input->target;
-    }
-    return OT_OK;
-}
-
-ot_status ot__owner_is_nobody(const ot__owners *p, const ot_value *value, bool *out)
-{
-    const char *folded = ot__metadata_get(&value->metadata, FOLDED_FROM);
-    const char *const *list;
-    int n;
-
-    *out = false;
-    if (!folded || p->targets.count == 0 || ot__map_get(&p->targets, value->name))
-        return OT_OK;
-    list = ot__metadata_list(p->graph->model->arena, folded, &n);
-    OT_TRY(ot__made(list));
-    *out = n > 0;
-    for (int i = 0; i < n; i++)
-        *out = *out && !ot__map_get(&p->targets, list[i]);
-    return OT_OK;
-}
-
-// "(args = (%x, None, None, ...": a call without weight and bias.
-static bool has_neither(const char *call)
-{
-    const char *arguments = strstr(call, "(args = ("),
-               *second = arguments ? strchr(arguments, ',') : NULL;
-
-    return second && ot__starts_with(second, ", None, None,");
-}
-
-// A GroupNorm becomes an InstanceNormalization by ones and zeros, and has its own scale behind it,
-// an InstanceNorm that has no scale one by the same: the operator has unit parameters.
-static bool is_unscaled(const ot_node *node, const char *call)
-{
-    return ot__match_unit_norm(node) &&
-           (strstr(call, "aten.group_norm.") ||
-            (strstr(call, "aten.instance_norm.") && has_neither(call)));
-}
-
-static ot_status find_newer(const ot__owners *p, const ot_node *node, const char *scopes,
-                            const char *leaf, ot__owner *out)
-{
-    const char *call = ot__metadata_get(&node->metadata, CALL);
-    const placeholder *argument;
-    const char *const *path;
-    int n;
-
-    path = ot__metadata_list(p->graph->model->arena, scopes, &n);
-    OT_TRY(ot__made(path));
-    if (n < 1)
-        return OT_OK;
-    out->source = OT_OWNER_SCOPES;
-    out->module = n >= 2 ? path[n - 2] : ""; // the last is the node itself
-    if (!call || strlen(call) > MAX_CALL)
-        return OT_OK;
-    if (is_unscaled(node, call)) {
-        out->source = OT_OWNER_EXACT;
-        out->parameter = ot__arena_printf(p->graph->model->arena, "%s.unit_%s", out->module, leaf);
-        out->is_buffer = true;
-        return ot__made(out->parameter);
-    }
-    argument = find_argument(p, node, call, leaf);
-    if (argument) {
-        out->source = OT_OWNER_EXACT;
-        out->parameter = argument->target;
-        out->is_buffer = argument->is_buffer;
-    }
-    return OT_OK;
 }
 
 // ---- the classic exporter ----
@@ -444,7 +230,7 @@ ot_status ot__owners_init(ot__owners *p, ot_graph *graph)
     qsort(p->parameters, (size_t)p->n_parameters, sizeof(char *), by_text);
     qsort(p->nodes, (size_t)p->n_nodes, sizeof(char *), by_text);
     qsort(p->found, (size_t)p->n_nodes, sizeof *p->found, by_node);
-    return read_signature(p, ot__metadata_get(&graph->metadata, SIGNATURE));
+    return ot__owners_read_signature(p, ot__metadata_get(&graph->metadata, SIGNATURE));
 }
 
 void ot__owners_deinit(ot__owners *p)
@@ -461,7 +247,7 @@ static ot_status find_owner(const ot__owners *p, const ot_node *node, const char
     *out = (ot__owner){0};
     if (!scopes)
         return find_classic(p, node, out);
-    return strlen(scopes) <= MAX_SCOPES ? find_newer(p, node, scopes, leaf, out) : OT_OK;
+    return strlen(scopes) <= MAX_SCOPES ? ot__owner_find_newer(p, node, scopes, leaf, out) : OT_OK;
 }
 
 // A node may read parameters in very many places: its strings are looked through once for each

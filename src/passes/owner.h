@@ -18,6 +18,7 @@ typedef struct ot__owner {
     const char *module;    // "enc.0"; "" is the model itself; NULL: nothing says
     const char *parameter; // OT_OWNER_EXACT: "enc.0.weight"
     bool is_buffer;        // OT_OWNER_EXACT: the framework does not train it
+    bool is_unit; // a buffer of ones or zeros that the module has not; only its call says so
 } ot__owner;
 
 // What a graph says of its modules. Texts are of the model's arena.
@@ -39,14 +40,28 @@ void ot__owners_deinit(ot__owners *owners);
 ot_status ot__owner_find(const ot__owners *owners, const ot_node *node, const char *leaf,
                          ot__owner *out);
 
-// "encoder.0.weight" is a parameter of a module; "onnx::MatMul_37", "/l/Gemm_output_0" and, with
-// this exporter, "val_3" are not.
-bool ot__is_parameter_name(const ot_graph *graph, const char *name);
+static inline bool ot__is_word_character(char c)
+{
+    return ot__is_letter(c) || ot__is_digit(c) || c == '_';
+}
+
+// ---- owner_newer.c ----
+
+// What the newer exporter lists of the exported program: "p_l_weight: PARAMETER target='l.weight'".
+ot_status ot__owners_read_signature(ot__owners *owners, const char *text);
+// As ot__owner_find(), of a node that has a path of modules, `scopes`.
+ot_status ot__owner_find_newer(const ot__owners *owners, const ot_node *node, const char *scopes,
+                               const char *leaf, ot__owner *out);
+// Does the exported program have a parameter of this name?
+bool ot__owners_list(const ot__owners *owners, const char *name);
+// The parameter of the exported program that the node had as bias there; NULL: none, or nothing
+// says.
+const char *ot__owner_bias(const ot__owners *owners, const ot_node *node);
 // The exporter computed this tensor, and from no parameter or buffer of the exported program.
 ot_status ot__owner_is_nobody(const ot__owners *owners, const ot_value *value, bool *out);
-// Parameters of the exported program that operators took, or that something was computed from, but
-// that are no tensor of the graph any more, in the order of the signature. *names is of the model's
-// arena.
-ot_status ot__owners_lost(const ot__owners *owners, const char ***names, int *n);
+// Parameters of the exported program that are no tensor of the graph any more, in the order of the
+// signature: those that operators took, or that something was computed from (is_taken), or those
+// that nothing in the graph mentions. *names is of the model's arena.
+ot_status ot__owners_missing(const ot__owners *owners, bool is_taken, const char ***names, int *n);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters that an exporter merged have tensors of their own again, one that it made two is one.
+// Parameters that an exporter merged have tensors of their own again, one that it made two is one,
+// and those that it dropped are back.
 #include "passes/sharing.h"
 
 typedef ot_status (*step)(ot__separation *s);
@@ -14,13 +15,13 @@ static ot_status run_sharing(ot__separation *s, step change)
     return st;
 }
 
-static ot_status say_lost(ot__separation *s)
+static ot_status say_missing(ot__separation *s, bool is_taken, ot__sharing_kind kind)
 {
     const char **names;
     int n;
 
-    OT_TRY(ot__owners_lost(&s->owners, &names, &n));
-    return n == 0 ? OT_OK : ot__sharing_say(s, OT_SHARING_LOST, names[0], names, n);
+    OT_TRY(ot__owners_missing(&s->owners, is_taken, &names, &n));
+    return n == 0 ? OT_OK : ot__sharing_say(s, kind, names[0], names, n);
 }
 
 ot_status ot__pass_sharing(ot_model *model, const ot__kept_names *kept, ot__sharings *out)
@@ -31,10 +32,12 @@ ot_status ot__pass_sharing(ot_model *model, const ot__kept_names *kept, ot__shar
     *out = (ot__sharings){0};
     st = ot__owners_init(&s.owners, model->graph);
     OT_THEN(st, run_sharing(&s, ot__sharing_find_equal));
+    OT_THEN(st, ot__sharing_restore(&s)); // behind it: zeros that come back are equal, too
     OT_THEN(st, run_sharing(&s, ot__sharing_join));
     OT_THEN(st, run_sharing(&s, ot__sharing_separate));
     OT_THEN(st, run_sharing(&s, ot__sharing_statistics));
-    OT_THEN(st, say_lost(&s));
+    OT_THEN(st, say_missing(&s, true, OT_SHARING_LOST));
+    OT_THEN(st, say_missing(&s, false, OT_SHARING_UNUSED));
     ot__owners_deinit(&s.owners);
     return st == OT_OK ? ot__pass_finished(model, "sharing") : st;
 }

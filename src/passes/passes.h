@@ -31,9 +31,16 @@ bool ot__match_unit_norm(const ot_node *node);
 // What PyTorch is likely to call a parameter that the node combines its data with: "bias" of an
 // Add, "weight" of a Mul; "" otherwise.
 const char *ot__match_leaf(const ot_node *node);
+// The bias of a product or convolution with constant weights, its input OT_MATCH_BIAS, where it has
+// none: how many elements it would have. 0: another node, or one that has it.
+enum { OT_MATCH_BIAS = 2 };
+int64_t ot__match_missing_bias(const ot_node *node);
 // owner.c: "val_12", "slice_1": what PyTorch's newer exporter calls values, not parameters of
 // modules.
 bool ot__is_value_name(const char *name);
+// "encoder.0.weight" is a parameter of a module; "onnx::MatMul_37", "/l/Gemm_output_0" and, with
+// the newer exporter, "val_3" are not.
+bool ot__is_parameter_name(const ot_graph *graph, const char *name);
 
 // ---- passes ----
 
@@ -74,7 +81,9 @@ typedef enum ot__sharing_kind {
     OT_SHARING_SEPARATED, // `parts` are the names that the tensor's parameters have now
     OT_SHARING_JOINED,    // `parts` are the names of the tensors that have become `name`
     OT_SHARING_LEFT,      // `parts` say who reads the one tensor
+    OT_SHARING_RESTORED,  // `parts` are biases that the exporter has dropped as zeros
     OT_SHARING_LOST,      // `parts` are parameters that the exporter has computed away
+    OT_SHARING_UNUSED,    // `parts` are parameters that nothing in the file mentions
 } ot__sharing_kind;
 typedef struct ot__sharing {
     ot__sharing_kind kind;

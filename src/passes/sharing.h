@@ -45,9 +45,11 @@ uint64_t ot__elements_hash(const ot_tensor *tensor);
 ot_status ot__sharing_forget(ot__separation *s, ot_value *value);
 ot_status ot__sharing_drop_forgotten(ot__separation *s);
 
+// sharing_restore.c: biases of zeros that the exporter dropped.
+ot_status ot__sharing_restore(ot__separation *s);
 // sharing_join.c: a copy of a parameter that the exporter transposed is that parameter again.
 ot_status ot__sharing_join(ot__separation *s);
-// sharing_separate.c
+// sharing_separate.c, sharing_readers.c
 ot_status ot__sharing_separate(ot__separation *s);
 // sharing_statistics.c: running statistics belong to one node each.
 ot_status ot__sharing_statistics(ot__separation *s);

@@ -156,7 +156,7 @@ static ot_status join_one(ot__separation *s, const matrix *sorted, int n, int i,
     const char *folded = ot__metadata_get(&copy->metadata, FOLDED_FROM);
 
     // Once joined it is none any more.
-    if (!is_matrix(copy) || ot__is_parameter_name(s->graph, copy->name))
+    if (!is_matrix(copy) || (!folded && ot__is_parameter_name(s->graph, copy->name)))
         return OT_OK;
     if (folded) {
         OT_TRY(find_named(s, folded, &parameter));

@@ -44,19 +44,13 @@ static int free_port(const ot_node *node, const char *name)
 
 static ot_status add_divisor(ot_graph *g, ot_node *node, int port)
 {
-    const size_t n = (size_t)OT_MAX(port + 1, node->n_inputs);
     ot_value *divisor = ot__graph_value(g, OT_INPUT_DIVISOR);
-    ot_value **inputs = ot__arena_alloc(g->model->arena, n * sizeof(ot_value *));
 
-    OT_TRY(ot__made(divisor != NULL && inputs != NULL));
+    OT_TRY(ot__made(divisor != NULL));
     if (divisor->is_input || divisor->producer != NULL || divisor->constant != NULL)
         return OT_OK; // the name means something else
     ot__value_set(divisor, OT_F32, &OT_SHAPE(1));
-    memcpy(inputs, node->inputs, (size_t)node->n_inputs * sizeof *inputs);
-    inputs[port] = divisor;
-    node->inputs = inputs;
-    node->n_inputs = (int)n;
-    return ot__made(ot__graph_add_input(g, divisor));
+    return ot__made(ot__node_put_input(node, port, divisor) && ot__graph_add_input(g, divisor));
 }
 
 ot_status ot__optimizer_take_divisor(ot_model *model)

@@ -58,6 +58,7 @@ out "note     'layer1.weight_bias' and 'val_12', f32[4] from 1 to 5, train as op
 out "freeze those that are buffers (--freeze, frozen=)"
 out "note     'onnx::Mul_36' and others are by name what an exporter computed from parameters that are gone"
 out "optimize=False"
+out "note     'scale', a scalar, stays as it is; train it if it is a parameter (--train, trainable=)"
 out "note     'layer2.weight' and 'tied.weight' hold the same elements"
 out "the model can be trained"
 run 0 check reasons.onnxtxt --freeze 'layer1.*' --freeze val_12 --json
@@ -65,7 +66,7 @@ json parameters '{p["name"]: p["reason"] for p in v}["layer1.weight"] == "frozen
 json parameters '{p["name"]: p["role"] for p in v}["val_12"] == "frozen"'
 json parameters '{p["name"]: p["folded"] for p in v}["onnx::Mul_36"] is True'
 json parameters '{p["name"]: p["initializer"] for p in v}["held"] is False'
-json notes 'len(v) == 3'
+json notes 'len(v) == 4'
 json notes "v[0].startswith(\"'onnx::Mul_36', f32[4] from 1 to 4, trains as an operand of Mul of 'h8', not as weight, bias\")"
 json problems 'v == []'
 run 0 check reasons.onnxtxt --train 'layer2.*'

@@ -11,7 +11,8 @@ struct ot_findings {
 static const char *const words[] = {
     [OT_FINDING_SEPARATED] = "separated", [OT_FINDING_JOINED] = "joined",
     [OT_FINDING_SHARED] = "shared",       [OT_FINDING_BATCH] = "batch",
-    [OT_FINDING_LOST] = "lost",
+    [OT_FINDING_LOST] = "lost",           [OT_FINDING_RESTORED] = "restored",
+    [OT_FINDING_UNUSED] = "unused",
 };
 
 ot_status ot__findings_create(ot_findings **out)

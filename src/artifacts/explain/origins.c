@@ -39,6 +39,11 @@ static ot_status read_line(ot__origins *o, char *line)
                : OT_ERR_NO_MEMORY;
 }
 
+bool ot__origins_are_listed(const ot_graph *graph)
+{
+    return ot__metadata_get(&graph->metadata, KEY_SIGNATURE) != NULL;
+}
+
 ot_status ot__origins_init(ot__origins *o, const ot_graph *graph)
 {
     const char *text = ot__metadata_get(&graph->metadata, KEY_SIGNATURE);

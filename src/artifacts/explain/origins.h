@@ -17,6 +17,8 @@ typedef struct ot__origins {
     ot__map paths; // of modules, by the text that says them
     ot__arena *arena;
 } ot__origins;
+// Does the file list what the exported program is given?
+bool ot__origins_are_listed(const ot_graph *graph);
 ot_status ot__origins_init(ot__origins *origins, const ot_graph *graph);
 void ot__origins_deinit(ot__origins *origins); // {0} is fine
 // Of an initializer, which the exporter may have computed from others: *name is that of the

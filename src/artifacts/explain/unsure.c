@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trains although nothing says that it is a parameter: neither the file nor the port of an
-// operator that is made for one.
+// operator that is made for one. And numbers that do not train, though they may be parameters.
 #include <math.h>
+#include <string.h>
 
 #include "artifacts/forward.h"
+#include "passes/passes.h"
 
 enum { MAX_NAMED = 3, MAX_GROUPS = 32 };
 
@@ -90,6 +92,63 @@ static ot_status say(ot__forward *forward, const group *g)
     return st;
 }
 
+// ---- scalars ----
+
+// The classic exporter writes numbers of the code as nodes, or calls them "onnx::Mul_7": a scalar
+// with a name of its own was a parameter or a buffer.
+static bool is_named_scalar(const ot__forward *forward, const ot__candidate *item)
+{
+    const ot_value *value = item->value;
+
+    return item->role == OT_ROLE_CONSTANT && value->shape.ndim == 0 && item->reaches_loss &&
+           !item->place && !item->held && item->origin == OT_ORIGIN_UNKNOWN &&
+           ot__dtype_is_float(value->dtype) && ot__is_letter(value->name[0]) &&
+           ot__is_parameter_name(forward->model->graph, value->name) &&
+           !ot__is_value_name(value->name);
+}
+
+static ot_status say_scalars(ot__forward *forward, const ot__patterns *frozen)
+{
+    const ot__candidates *c = &forward->candidates;
+    ot__buf text = {0};
+    group g = {0};
+    ot_status st;
+
+    for (int i = 0; i < c->n; i++) {
+        if (!is_named_scalar(forward, &c->items[i]) ||
+            ot__patterns_match(frozen, c->items[i].value))
+            continue;
+        if (g.n < MAX_NAMED)
+            g.items[g.n] = &c->items[i];
+        g.n++;
+    }
+    if (g.n == 0)
+        return OT_OK;
+    say_names(&text, &g);
+    ot__buf_printf(&text, "%s; train %s (--train, trainable=)",
+                   g.n == 1 ? ", a scalar, stays as it is" : ", scalars, stay as they are",
+                   g.n == 1 ? "it if it is a parameter" : "those that are parameters");
+    st = ot__buf_status(&text);
+    OT_THEN(st, ot__forward_note(forward, OT_LOG_INFO,
+                                 ot__arena_strdup(forward->model->arena, text.data)));
+    ot__buf_deinit(&text);
+    return st;
+}
+
+static ot_status note_scalars(ot__forward *forward, const ot_artifacts_options *options)
+{
+    ot__patterns frozen;
+    ot_status st;
+
+    if (options->train_scalars || ot__origins_are_listed(forward->model->graph) ||
+        strcmp(forward->model->producer_name, "pytorch") != 0)
+        return OT_OK;
+    st = ot__patterns_init(&frozen, options->frozen, options->n_frozen);
+    OT_THEN(st, say_scalars(forward, &frozen));
+    ot__patterns_deinit(&frozen);
+    return st;
+}
+
 // ---- groups ----
 
 typedef struct groups {
@@ -155,5 +214,6 @@ ot_status ot__forward_note_unsure(ot__forward *forward, const ot_artifacts_optio
     OT_THEN(st, say_all(forward, &trainable, &all));
     ot__patterns_deinit(&trainable);
     ot__map_deinit(&all.by_kind);
+    OT_THEN(st, note_scalars(forward, options));
     return st;
 }

@@ -218,6 +218,48 @@ static void a_parameter_by_its_file_is_not_noted(void **state)
     }
 }
 
+// A number is one of the code, unless the file calls it a parameter. What is computed from a
+// parameter is a number again: a penalty on weights must not train.
+static void scalars_train_where_the_file_calls_them_parameters(void **state)
+{
+    static const struct {
+        const char *key, *text, *signature;
+        int trains, n_notes;
+    } cases[] = {
+        {KIND, "PARAMETER", NULL, 1, 0},
+        {KIND, "BUFFER", NULL, 0, 0},
+        {FOLDED, "['w']", "p: PARAMETER target='w'", 0, 0},
+        {FOLDED, "['w']", NULL, 0, 1},
+        {SIGNATURE, "", "p: PARAMETER target='s'", 1, 0},
+        {SIGNATURE, "", "p: PARAMETER target='w'", 0, 0},
+        {SIGNATURE, "", NULL, 0, 1}, // of the classic exporter
+    };
+
+    (void)state;
+    for (size_t i = 0; i < OT_COUNT(cases); i++) {
+        ot_model *model = read_text(
+            "<ir_version: 8, opset_import: [\"\" : 17], producer_name: \"pytorch\">\n"
+            "g (float[N, 2] x) => (float[N, 2] y) <float[2, 2] w = {1, 2, 3, 4}, float s = {2}>\n"
+            "{ q = MatMul(x, w) y = Mul(q, s) }");
+        ot_report *report;
+
+        n_words = 0;
+        ot__graph_find(model->graph, "s")->metadata = said(cases[i].key, cases[i].text);
+        if (cases[i].signature)
+            model->graph->metadata = said(SIGNATURE, cases[i].signature);
+        assert_ok(ot_report_create(model, NULL, &report));
+        if (ot_report_parameter(report, 1)->trainable != cases[i].trains)
+            fail_msg("case %zu: %s", i, ot_report_parameter(report, 1)->reason);
+        assert_int_equal(ot_report_note_count(report), cases[i].n_notes);
+        if (cases[i].n_notes > 0)
+            assert_string_equal(ot_report_note(report, 0),
+                                "'s', a scalar, stays as it is; train it if it is a parameter "
+                                "(--train, trainable=)");
+        ot_report_destroy(report);
+        ot_model_destroy(model);
+    }
+}
+
 // A node may read parameters in very many places.
 static void a_path_of_modules_is_parsed_once(void **state)
 {
@@ -327,6 +369,7 @@ int main(void)
         cmocka_unit_test(what_is_computed_from_nothing_of_the_module_is_frozen),
         cmocka_unit_test(a_parameter_by_its_file_is_no_mask),
         cmocka_unit_test(a_parameter_by_its_file_is_not_noted),
+        cmocka_unit_test(scalars_train_where_the_file_calls_them_parameters),
         cmocka_unit_test(a_path_of_modules_is_parsed_once),
         cmocka_unit_test(longer_paths_say_nothing),
         cmocka_unit_test(notes_are_no_more_than_one_can_read),

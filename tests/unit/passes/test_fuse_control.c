@@ -147,6 +147,17 @@ static void sequences_of_a_loop_become_tensors(void **state)
         (double[]){2, 4, 6, 8, 10, 12}, 6);
 }
 
+// As torch.atleast_1d() of a list is written: nothing says what the body makes.
+static void a_map_over_a_list_becomes_what_it_does_with_each(void **state)
+{
+    (void)state;
+    assert_values(MODEL("float[2, 3] x", "",
+                        "n = Neg(x) s = SequenceConstruct(x, n) "
+                        "m = SequenceMap <body = each (t) => (u) { u = Add(t, t) }> (s) "
+                        "y = ConcatFromSequence<axis = 0>(m)"),
+                  (double[]){2, 4, 6, 8, 10, 12, -2, -4, -6, -8, -10, -12}, 12);
+}
+
 static void what_data_decides_stays(void **state)
 {
     static const char *const texts[] = {
@@ -335,6 +346,7 @@ int main(void)
         cmocka_unit_test(a_loop_of_an_older_opset),
         cmocka_unit_test(a_scan_of_known_length_becomes_its_turns),
         cmocka_unit_test(sequences_of_a_loop_become_tensors),
+        cmocka_unit_test(a_map_over_a_list_becomes_what_it_does_with_each),
         cmocka_unit_test(what_data_decides_stays),
         cmocka_unit_test(an_if_that_data_decide_becomes_both_branches),
         cmocka_unit_test(the_branch_that_is_taken_stays_alone),

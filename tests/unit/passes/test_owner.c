@@ -218,11 +218,14 @@ static void parameters_that_operators_took_and_the_file_lacks_are_lost(void **st
     ot__graph_find(model->graph, "w")->metadata = (ot__metadata){of_two, 1};
     ot__graph_find(model->graph, "l.bias")->metadata = (ot__metadata){of_one, 1}; // still itself
     assert_int_equal(ot__owners_init(&owners, model->graph), OT_OK);
-    assert_int_equal(ot__owners_lost(&owners, &names, &n), OT_OK);
+    assert_int_equal(ot__owners_missing(&owners, true, &names, &n), OT_OK);
     assert_int_equal(n, 3);
     assert_string_equal(names[0], "a.bias");
     assert_string_equal(names[1], "z");
     assert_string_equal(names[2], "table");
+    assert_int_equal(ot__owners_missing(&owners, false, &names, &n), OT_OK);
+    assert_int_equal(n, 1);
+    assert_string_equal(names[0], "unused");
     ot__owners_deinit(&owners);
     ot_model_destroy(model);
 }
