@@ -43,9 +43,9 @@ enum { LARGE = 3072 };
 // of so many elements, on Zen 4 none.
 enum { ROWS_TO_TRANSPOSE = 1024, MUCH_TO_TRANSPOSE = 1 << 23 };
 
-// With AVX2 oneDNN is ahead from so many rows and columns of y on, and in batches of few; at some
-// sizes between it makes half of what it makes there.
-enum { MANY_ROWS = 512, FEW_ROWS = 256 };
+// With AVX2 oneDNN is ahead from so many rows and columns of y on, if not of both, and in batches
+// of few; at some sizes between it makes half to two thirds of what it makes there.
+enum { MANY_ROWS = 512, MANY_ELEMENTS = 512 * 544, FEW_ROWS = 256 };
 
 // GFLOP/s of one thread, the best of many, by ./dev bench kernels, oneDNN 2.6.3:
 //
@@ -118,6 +118,18 @@ enum { MANY_ROWS = 512, FEW_ROWS = 256 };
 //   32 times  128 64 128    77   88       512 512 64          78   62
 //             256 64 256    56   66       256 64 256 ^T       57   83
 //             197 197 64    62   76       197 197 64 ^T       55   75
+//
+// alone on the machine, and with our own code as it is now:
+//
+//                           own  row-major                    own  row-major
+//   a^T * b   512 512 1024  90   60       512 512 4096        89   60
+//             512 528 1024  89   65       528 528 1024        91   94
+//             768 1024 1024 90   93       256 4096 1024       87   46
+//             512 512 512   94   60       2048^3              89   90
+//   a * b     512 512 1024  92   64       512 576 1024        92   93
+//             1024 768 256  97   98       512 3072 768        92   90
+//             4096 512 512  95   93       2048^3              90   91
+//   a * b^T   512 512 1024  92   86       512 2048 4096       81   90
 static bool answer(ot__dnnl_gemm *p, bool is_ahead, const char *reason)
 {
     p->reason = reason;
@@ -126,7 +138,8 @@ static bool answer(ot__dnnl_gemm *p, bool is_ahead, const char *reason)
 
 static bool is_ahead_with_avx2(ot__dnnl_gemm *p)
 {
-    const bool has_many = OT_MIN(p->g->m, p->g->n) >= (int64_t)MANY_ROWS;
+    const bool has_many = OT_MIN(p->g->m, p->g->n) >= (int64_t)MANY_ROWS &&
+                          p->g->m * p->g->n >= (int64_t)MANY_ELEMENTS;
     const bool has_few = OT_MAX(p->g->m, p->g->n) <= (int64_t)FEW_ROWS;
 
     if (p->n_batches == 1)

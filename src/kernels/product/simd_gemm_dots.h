@@ -174,6 +174,20 @@ typedef struct dot_target {
     bool accumulates;
 } dot_target;
 
+// n_few and n_many are constants where y takes a whole tile.
+OT_SIMD_INLINE void store_tile(const dot_target *t, const float *totals, int n_few, int n_many)
+{
+    OT_SIMD_UNROLL
+    for (int j = 0; j < n_many; j++) {
+        float *y = t->y + j * t->many_line;
+
+        OT_SIMD_UNROLL
+        for (int i = 0; i < n_few; i++)
+            y[i * t->few_line] = t->accumulates ? y[i * t->few_line] + totals[i * DOT_MANY + j]
+                                                : totals[i * DOT_MANY + j];
+    }
+}
+
 static void store_dots(const dot_target *t, const float *totals, int n_few, int n_many)
 {
     if (t->many_line == 1 && n_many == DOT_MANY) {
@@ -191,13 +205,10 @@ static void store_dots(const dot_target *t, const float *totals, int n_few, int 
         return;
     }
 #endif
-    for (int i = 0; i < n_few; i++)
-        for (int j = 0; j < n_many; j++) {
-            float *y = t->y + i * t->few_line + j * t->many_line;
-            const float total = totals[i * DOT_MANY + j];
-
-            *y = t->accumulates ? *y + total : total;
-        }
+    if (n_few == DOT_FEW && n_many == DOT_MANY)
+        store_tile(t, totals, DOT_FEW, DOT_MANY);
+    else
+        store_tile(t, totals, n_few, n_many);
 }
 
 // All of y by the k of l.
