@@ -54,9 +54,9 @@ static void write_text(ot__buf *text, const ot__sharing *item)
         list_names(text, item->parts, item->n_parts);
         ot__buf_printf(text,
                        " of the exported module %s in no operator of the file: the module does not "
-                       "use %s, or the exporter computed %s away",
+                       "use %s, has %s by another name, too, or the exporter computed %s away",
                        item->n_parts > 1 ? "are" : "is", item->n_parts > 1 ? "them" : "it",
-                       item->n_parts > 1 ? "them" : "it");
+                       item->n_parts > 1 ? "them" : "it", item->n_parts > 1 ? "them" : "it");
         break;
     }
 }
