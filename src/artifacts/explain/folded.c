@@ -133,15 +133,36 @@ static const ot_value *first_folded(const ot__forward *forward, int *n)
     return first;
 }
 
-ot_status ot__forward_note_folded(ot__forward *forward)
+// A number that the exporter computed from parameters which are there, too, as a penalty on them.
+static const ot_value *first_number(const ot__forward *forward)
 {
-    int n;
-    bool optimised;
-    const ot_value *first = first_folded(forward, &n);
+    const ot__candidates *c = &forward->candidates;
 
-    if (!first || forward->has_lost)
-        return OT_OK;
-    optimised = is_of_optimiser(first->name);
+    for (int i = 0; i < c->n; i++) {
+        const ot__candidate *item = &c->items[i];
+
+        if (item->role == OT_ROLE_CONSTANT && item->value->shape.ndim == 0 && item->reaches_loss &&
+            item->origin == OT_ORIGIN_PARAMETER && !item->is_original)
+            return item->value;
+    }
+    return NULL;
+}
+
+static ot_status note_number(ot__forward *forward, const char *name)
+{
+    return ot__forward_note(
+        forward, OT_LOG_INFO,
+        ot__arena_printf(forward->model->arena,
+                         "'%s', a scalar, is what an exporter computed from parameters, which get "
+                         "no gradient through it; to train them by it, too, export with "
+                         "torch.onnx.export(model.train(), ..., optimize=False)",
+                         name));
+}
+
+static ot_status note_tensors(ot__forward *forward, const ot_value *first, int n)
+{
+    const bool optimised = is_of_optimiser(first->name);
+
     return ot__forward_note(
         forward, OT_LOG_INFO,
         ot__arena_printf(
@@ -152,4 +173,16 @@ ot_status ot__forward_note_folded(ot__forward *forward)
             "do_constant_folding=False",
             first->name, n > 1 ? " and others are" : " is", optimised ? "optimiser" : "exporter",
             optimised ? "train the file that it read, exported" : "export"));
+}
+
+ot_status ot__forward_note_folded(ot__forward *forward)
+{
+    int n;
+    const ot_value *first = first_folded(forward, &n), *number = first_number(forward);
+
+    if (forward->has_lost)
+        return OT_OK;
+    if (first)
+        OT_TRY(note_tensors(forward, first, n));
+    return number ? note_number(forward, number->name) : OT_OK;
 }
