@@ -305,7 +305,8 @@ ot_status ot__owner_find_newer(const ot__owners *p, const ot_node *node, const c
     is_bias = strcmp(*leaf ? leaf : ot__match_leaf(node), "bias") == 0;
     if (is_unscaled(node, call_kind_of(call), call, is_bias)) {
         out->source = OT_OWNER_EXACT;
-        out->parameter = ot__arena_printf(p->graph->model->arena, "%s.unit_%s", out->module,
+        out->parameter = ot__arena_printf(p->graph->model->arena, "%s%sunit_%s", out->module,
+                                          *out->module ? "." : "",
                                           *leaf     ? leaf
                                           : is_bias ? "summand"
                                                     : "factor");

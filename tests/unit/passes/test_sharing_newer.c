@@ -171,7 +171,7 @@ static void normalisations_without_scale_or_bias_have_units(void **state)
     say(model, "a", "['', 'n', 'layer_norm']", NORM("layer_norm", "[2], %p_w, %p_b, 1e-05"));
     say(model, "b", "['', 'm', 'layer_norm_1']", NORM("layer_norm", "[2], %p_m, None, 1e-05"));
     say(model, "c", "['', 'k', 'layer_norm_2']", NORM("layer_norm", "[2]"));
-    say(model, "y", "['', 'r', 'rms_norm']", NORM("rms_norm", "[2], None, 1e-05"));
+    say(model, "y", "['', 'rms_norm']", NORM("rms_norm", "[2], None, 1e-05"));
     run(model);
     assert_input(model, "a", 1, "n.weight");
     assert_input(model, "a", 2, "n.bias");
@@ -179,7 +179,7 @@ static void normalisations_without_scale_or_bias_have_units(void **state)
     assert_input(model, "b", 2, "m.unit_bias");
     assert_input(model, "c", 1, "k.unit_weight");
     assert_input(model, "c", 2, "k.unit_bias");
-    assert_input(model, "y", 1, "r.unit_factor");
+    assert_input(model, "y", 1, "unit_factor");
     assert_kind(model, "a", NULL);
     assert_kind(model, "b", NULL);
     assert_kind(model, "c", "BUFFER");
