@@ -21,6 +21,8 @@ static void list_names(ot__buf *text, const char *const *names, int n)
 
 static void write_text(ot__buf *text, const ot__sharing *item)
 {
+    const char *them = item->n_parts > 1 ? "them" : "it";
+
     switch (item->kind) {
     case OT_SHARING_SEPARATED:
         ot__buf_printf(text, "'%s' was what an exporter made of several parameters: ", item->name);
@@ -55,8 +57,7 @@ static void write_text(ot__buf *text, const ot__sharing *item)
         ot__buf_printf(text,
                        " of the exported module %s in no operator of the file: the module does not "
                        "use %s, has %s by another name, too, or the exporter computed %s away",
-                       item->n_parts > 1 ? "are" : "is", item->n_parts > 1 ? "them" : "it",
-                       item->n_parts > 1 ? "them" : "it", item->n_parts > 1 ? "them" : "it");
+                       item->n_parts > 1 ? "are" : "is", them, them, them);
         break;
     }
 }

@@ -73,13 +73,6 @@ int ot__sequence_decider(const ot_node *node)
     return i >= 0 && i < node->n_inputs && node->inputs[i] ? i : -1;
 }
 
-static int64_t int_attr(const ot_node *node, const char *name, int64_t otherwise)
-{
-    const ot_attr *attr = ot__node_attr(node, name);
-
-    return attr && attr->kind == OT_ATTR_INT ? attr->i : otherwise;
-}
-
 // Elements of an initializer or of a Constant node; before folding, so both occur.
 static const ot_tensor *sequence_constant(const ot_value *value)
 {
@@ -125,10 +118,10 @@ static ot_status find_sizes(splitting *s)
     const ot_node *node = s->node;
     const ot_value *split = node->n_inputs > 1 ? node->inputs[1] : NULL;
     const ot_tensor *sizes = split ? sequence_constant(split) : NULL;
-    const int64_t axis = int_attr(node, "axis", 0);
+    const int64_t axis = ot__match_int(node, "axis", 0);
     const ot_value *x = node->inputs[0];
 
-    s->drops_axis = !split && int_attr(node, "keepdims", 1) == 0;
+    s->drops_axis = !split && ot__match_int(node, "keepdims", 1) == 0;
     if (axis >= 0 && axis < OT_MAX_NDIM)
         s->axis = (int)axis;
     else if (!x->has_shape || !ot__axis_normalize(axis, x->shape.ndim, &s->axis))
@@ -409,15 +402,15 @@ static ot_status take_length(const sequences *s, const sequence *of, ot_node *no
 
 static ot_status take_joined(sequences *s, sequence *of, ot_node *node)
 {
-    const bool has_new_axis = int_attr(node, "new_axis", 0) != 0;
+    const bool has_new_axis = ot__match_int(node, "new_axis", 0) != 0;
     ot_value **ends = ot__alloc_zero((size_t)of->n, sizeof(ot_value *));
     ot_status st = ot__made(ends);
 
     for (int i = 0; i < of->n && st == OT_OK; i++) {
         st = value_of_item(s, &of->items[i], &ends[i]);
         if (has_new_axis)
-            OT_THEN(st, add_axis_node(s->graph, "Unsqueeze", ends[i], int_attr(node, "axis", 0),
-                                      &ends[i]));
+            OT_THEN(st, add_axis_node(s->graph, "Unsqueeze", ends[i],
+                                      ot__match_int(node, "axis", 0), &ends[i]));
     }
     OT_THEN(st, ot__made(set_ends(node, "Concat", ends, of->n)));
     ot__node_remove_attr(node, "new_axis");

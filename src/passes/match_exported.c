@@ -41,18 +41,18 @@ const char *ot__match_leaf(const ot_node *node)
                                                : "";
 }
 
-static int64_t attribute_or(const ot_node *node, const char *name, int64_t otherwise)
+int64_t ot__match_int(const ot_node *node, const char *name, int64_t otherwise)
 {
     const ot_attr *attr = ot__node_attr(node, name);
 
-    return attr ? attr->i : otherwise;
+    return attr && attr->kind == OT_ATTR_INT ? attr->i : otherwise;
 }
 
 int64_t ot__match_missing_bias(const ot_node *node)
 {
     const ot_value *weight = node->n_inputs > 1 ? node->inputs[1] : NULL;
     const ot_attr *beta = ot__node_attr(node, "beta");
-    const int64_t *dim, group = attribute_or(node, "group", 1);
+    const int64_t *dim, group = ot__match_int(node, "group", 1);
 
     if (!weight || !weight->constant || !ot__dtype_is_float(weight->dtype) ||
         weight->constant->shape.ndim < 2 ||
@@ -65,5 +65,5 @@ int64_t ot__match_missing_bias(const ot_node *node)
         return group >= 1 && group <= dim[0] ? dim[1] * group : 0;
     if (!ot__node_is(node, "", "Gemm") || (beta && beta->f != 1.0F))
         return 0;
-    return dim[attribute_or(node, "transB", 0) != 0 ? 0 : 1];
+    return dim[ot__match_int(node, "transB", 0) != 0 ? 0 : 1];
 }

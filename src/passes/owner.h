@@ -60,8 +60,12 @@ const char *ot__owner_bias(const ot__owners *owners, const ot_node *node);
 // The exporter computed this tensor, and from no parameter or buffer of the exported program.
 ot_status ot__owner_is_nobody(const ot__owners *owners, const ot_value *value, bool *out);
 // Parameters of the exported program that are no tensor of the graph any more, in the order of the
-// signature: those that operators took, or that something was computed from (is_taken), or those
-// that nothing in the graph mentions. *names is of the model's arena.
-ot_status ot__owners_missing(const ot__owners *owners, bool is_taken, const char ***names, int *n);
+// signature. Lists are of the model's arena.
+typedef struct ot__missing {
+    const char **lost;   // operators took them, or something was computed from them
+    const char **unused; // nothing in the graph mentions them
+    int n_lost, n_unused;
+} ot__missing;
+ot_status ot__owners_missing(const ot__owners *owners, ot__missing *out);
 
 #endif

@@ -49,20 +49,18 @@ ot_status ot__owners_read_signature(ot__owners *p, const char *text)
     return OT_OK;
 }
 
-// Where calls have weight and bias among their arguments; -1: nowhere.
+// Where calls have a bias among their arguments, and those of normalisations a scale; -1: nowhere.
 typedef struct ot__call_kind {
     const char *target;
-    int weight, bias;
-    bool is_norm;
+    int scale, bias;
 } call_kind;
 
 static const call_kind *call_kind_of(const char *call)
 {
     static const call_kind kinds[] = {
-        {"aten.linear.", 1, 2, false},    {"aten.addmm.", 2, 0, false},
-        {"aten.conv", 1, 2, false},       {"aten.layer_norm.", 2, 3, true},
-        {"aten.group_norm.", 2, 3, true}, {"aten.instance_norm.", 1, 2, true},
-        {"aten.rms_norm.", 2, -1, true},
+        {"aten.linear.", -1, 2},    {"aten.addmm.", -1, 0},     {"aten.conv", -1, 2},
+        {"aten.layer_norm.", 2, 3}, {"aten.group_norm.", 2, 3}, {"aten.instance_norm.", 1, 2},
+        {"aten.rms_norm.", 2, -1},
     };
 
     for (size_t i = 0; i < OT_COUNT(kinds); i++)
@@ -209,24 +207,27 @@ static ot_status mark_taken(const ot__owners *p)
     return OT_OK;
 }
 
-ot_status ot__owners_missing(const ot__owners *p, bool is_taken, const char ***names, int *n)
+ot_status ot__owners_missing(const ot__owners *p, ot__missing *out)
 {
-    *n = 0;
-    *names = ot__arena_alloc(p->graph->model->arena, ((size_t)p->n_inputs + 1) * sizeof **names);
-    OT_TRY(ot__made(*names));
+    ot__arena *arena = p->graph->model->arena;
+    const size_t n_bytes = ((size_t)p->n_inputs + 1) * sizeof(char *);
+
+    *out = (ot__missing){ot__arena_alloc(arena, n_bytes), ot__arena_alloc(arena, n_bytes), 0, 0};
+    OT_TRY(ot__made(out->lost && out->unused));
     OT_TRY(mark_taken(p));
     for (int i = 0; i < p->n_inputs; i++) {
         const placeholder *input = p->inputs[i];
         const ot_value *value = ot__graph_find(p->graph, input->target);
         bool counts = !input->is_buffer;
 
-        if (input->is_taken != is_taken || (!is_taken && input->is_folded) ||
-            (value && value->is_initializer))
+        if (value && value->is_initializer)
             continue;
-        if (is_taken && input->is_buffer)
+        if (input->is_taken && input->is_buffer)
             OT_TRY(is_unscaled_mean(p, input->target, &counts));
-        if (counts)
-            (*names)[(*n)++] = input->target;
+        if (counts && input->is_taken)
+            out->lost[out->n_lost++] = input->target;
+        else if (counts && !input->is_folded)
+            out->unused[out->n_unused++] = input->target;
     }
     return OT_OK;
 }
@@ -242,7 +243,7 @@ const char *ot__owner_bias(const ot__owners *p, const ot_node *node)
 {
     const char *call = ot__metadata_get(&node->metadata, CALL);
     const call_kind *kind = call && strlen(call) <= MAX_CALL ? call_kind_of(call) : NULL;
-    const char *argument = kind && !kind->is_norm ? call_argument(call, kind->bias) : NULL;
+    const char *argument = kind && kind->scale < 0 ? call_argument(call, kind->bias) : NULL;
     size_t length;
     const placeholder *found = argument ? input_at(p, argument, &length) : NULL;
 
@@ -278,11 +279,10 @@ static bool has_argument(const char *call, int i)
 // a module that has no scale or no bias normalises by ones and zeros, too.
 static bool is_unscaled(const ot_node *node, const call_kind *kind, const char *call, bool is_bias)
 {
-    if (!kind || !kind->is_norm)
+    if (!kind || kind->scale < 0)
         return false;
-    return ot__match_unit_norm(node) && strstr(kind->target, "group_norm")
-               ? true
-               : !has_argument(call, is_bias ? kind->bias : kind->weight);
+    return (ot__match_unit_norm(node) && strstr(kind->target, "group_norm")) ||
+           !has_argument(call, is_bias ? kind->bias : kind->scale);
 }
 
 ot_status ot__owner_find_newer(const ot__owners *p, const ot_node *node, const char *scopes,

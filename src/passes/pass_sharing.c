@@ -15,13 +15,19 @@ static ot_status run_sharing(ot__separation *s, step change)
     return st;
 }
 
-static ot_status say_missing(ot__separation *s, bool is_taken, ot__sharing_kind kind)
+static ot_status say_parameters(ot__separation *s, ot__sharing_kind kind, const char *const *names,
+                                int n)
 {
-    const char **names;
-    int n;
-
-    OT_TRY(ot__owners_missing(&s->owners, is_taken, &names, &n));
     return n == 0 ? OT_OK : ot__sharing_say(s, kind, names[0], names, n);
+}
+
+static ot_status say_missing(ot__separation *s)
+{
+    ot__missing missing;
+
+    OT_TRY(ot__owners_missing(&s->owners, &missing));
+    OT_TRY(say_parameters(s, OT_SHARING_LOST, missing.lost, missing.n_lost));
+    return say_parameters(s, OT_SHARING_UNUSED, missing.unused, missing.n_unused);
 }
 
 ot_status ot__pass_sharing(ot_model *model, const ot__kept_names *kept, ot__sharings *out)
@@ -36,8 +42,7 @@ ot_status ot__pass_sharing(ot_model *model, const ot__kept_names *kept, ot__shar
     OT_THEN(st, run_sharing(&s, ot__sharing_join));
     OT_THEN(st, run_sharing(&s, ot__sharing_separate));
     OT_THEN(st, run_sharing(&s, ot__sharing_statistics));
-    OT_THEN(st, say_missing(&s, true, OT_SHARING_LOST));
-    OT_THEN(st, say_missing(&s, false, OT_SHARING_UNUSED));
+    OT_THEN(st, say_missing(&s));
     ot__owners_deinit(&s.owners);
     return st == OT_OK ? ot__pass_finished(model, "sharing") : st;
 }

@@ -25,6 +25,8 @@ bool ot__has_batches_inside(const ot_node *product);
 ot_tensor *ot__match_constant(const ot_node *node);
 // The number that a constant of one element is. `value` may be NULL; false: none.
 bool ot__match_number(const ot_value *value, double *number);
+// An integer attribute of a node whose record is not known yet.
+int64_t ot__match_int(const ot_node *node, const char *name, int64_t otherwise);
 // What exporters normalise by where the module's scale stands elsewhere, or there is none: by ones
 // and zeros.
 bool ot__match_unit_norm(const ot_node *node);

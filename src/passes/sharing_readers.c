@@ -21,6 +21,11 @@ static bool is_generated_copy(const ot__use *use)
            ot__starts_with(use->node->outputs[0]->name, "onnx::");
 }
 
+static const char *join_separate(const tensor *t, const char *module, const char *name)
+{
+    return ot__arena_printf(t->s->graph->model->arena, "%s%s%s", module, *module ? "." : "", name);
+}
+
 // A node that the exporter made for itself, such as the Split of a packed bias, says nothing; those
 // that read what it makes say which module has it. There the parameter is called as the tensor is
 // in its own.
@@ -30,6 +35,7 @@ static ot_status find_owner_behind(const tensor *t, const ot_node *node, ot__own
     const char *dot = strrchr(t->value->name, '.');
     const ot_value *y = node->n_outputs > 0 ? node->outputs[0] : NULL;
     const int first = y ? ot__uses_first(&s->uses, y) : 0;
+    const char *parameter;
     ot__owner owner;
 
     if (!y || !dot || first == ot__uses_end(&s->uses, y) || s->uses.use[first].i_input < 0)
@@ -37,12 +43,11 @@ static ot_status find_owner_behind(const tensor *t, const ot_node *node, ot__own
     OT_TRY(ot__owner_find(&s->owners, s->uses.use[first].node, "", &owner));
     if (owner.source != OT_OWNER_SCOPES && owner.source != OT_OWNER_EXACT)
         return OT_OK;
-    owner.source = OT_OWNER_EXACT;
-    owner.is_buffer = false;
-    owner.parameter = ot__arena_printf(s->graph->model->arena, "%s%s", owner.module, dot);
-    OT_TRY(ot__made(owner.parameter));
-    if (ot__owners_list(&s->owners, owner.parameter))
-        *out = owner;
+    parameter = join_separate(t, owner.module, dot + 1);
+    OT_TRY(ot__made(parameter));
+    if (ot__owners_list(&s->owners, parameter))
+        *out =
+            (ot__owner){.source = OT_OWNER_EXACT, .module = owner.module, .parameter = parameter};
     return OT_OK;
 }
 
@@ -89,11 +94,6 @@ ot_status ot__sharing_find_readers(tensor *t)
 }
 
 // ---- names ----
-
-static const char *join_separate(const tensor *t, const char *module, const char *name)
-{
-    return ot__arena_printf(t->s->graph->model->arena, "%s%s%s", module, *module ? "." : "", name);
-}
 
 // What the tensor's name has behind that of the module; NULL when it is none of its parameters.
 static const char *behind_module(const tensor *t, const char *module)

@@ -67,11 +67,21 @@ static void say_range(ot__buf *text, const group *g)
         ot__buf_printf(text, ", all %g", g->min);
 }
 
+// Frees the text.
+static ot_status note_text(ot__forward *forward, ot__buf *text)
+{
+    ot_status st = ot__buf_status(text);
+
+    OT_THEN(st, ot__forward_note(forward, OT_LOG_INFO,
+                                 ot__arena_strdup(forward->model->arena, text->data)));
+    ot__buf_deinit(text);
+    return st;
+}
+
 static ot_status say(ot__forward *forward, const group *g)
 {
     const ot_node *reader = g->items[0]->reader;
     ot__buf text = {0};
-    ot_status st;
 
     say_names(&text, g);
     say_range(&text, g);
@@ -85,11 +95,7 @@ static ot_status say(ot__forward *forward, const group *g)
                    ", not as weight, bias, scale or table of an operator; freeze %s (--freeze, "
                    "frozen=)",
                    g->n == 1 ? "it if it is a buffer" : "those that are buffers");
-    st = ot__buf_status(&text);
-    OT_THEN(st, ot__forward_note(forward, OT_LOG_INFO,
-                                 ot__arena_strdup(forward->model->arena, text.data)));
-    ot__buf_deinit(&text);
-    return st;
+    return note_text(forward, &text);
 }
 
 // ---- scalars ----
@@ -112,15 +118,12 @@ static ot_status say_scalars(ot__forward *forward, const ot__patterns *frozen)
     const ot__candidates *c = &forward->candidates;
     ot__buf text = {0};
     group g = {0};
-    ot_status st;
 
     for (int i = 0; i < c->n; i++) {
         if (!is_named_scalar(forward, &c->items[i]) ||
             ot__patterns_match(frozen, c->items[i].value))
             continue;
-        if (g.n < MAX_NAMED)
-            g.items[g.n] = &c->items[i];
-        g.n++;
+        add_unsure(&g, &c->items[i]);
     }
     if (g.n == 0)
         return OT_OK;
@@ -128,11 +131,7 @@ static ot_status say_scalars(ot__forward *forward, const ot__patterns *frozen)
     ot__buf_printf(&text, "%s; train %s (--train, trainable=)",
                    g.n == 1 ? ", a scalar, stays as it is" : ", scalars, stay as they are",
                    g.n == 1 ? "it if it is a parameter" : "those that are parameters");
-    st = ot__buf_status(&text);
-    OT_THEN(st, ot__forward_note(forward, OT_LOG_INFO,
-                                 ot__arena_strdup(forward->model->arena, text.data)));
-    ot__buf_deinit(&text);
-    return st;
+    return note_text(forward, &text);
 }
 
 static ot_status note_scalars(ot__forward *forward, const ot_artifacts_options *options)

@@ -244,8 +244,9 @@ static bool rows_clash(const ot__gemm *g, const ot__gemm_kernel *kernel)
     return g->b_row % apart == 0;
 }
 
-// Rows of b that are contiguous are read where they lie, by the first tiles of a part at least. On
-// Zen 3 with AVX2, GFLOP/s where b is copied and where both tiles of rows read it:
+// Rows of b that are contiguous are read where they lie, by the first tiles of a part at least;
+// where all of b takes at most half of the second cache, by two. On Zen 3 with AVX2, GFLOP/s where
+// b is copied and where both tiles of rows read it:
 //
 //   8 300 192  69  80     8 1000 256   75  68
 //   8 512 64   65  78     8 1280 1000  76  71
@@ -256,7 +257,7 @@ static void plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
     const ot__gemm *g = &plan->g;
     const int64_t rows = (g->m + plan->n_row_parts - 1) / plan->n_row_parts;
     const int64_t by_rows = rows_clash(g, kernel) ? kernel->rows_clashing : kernel->rows_reading;
-    const int64_t near = 2 * g->n * g->k <= second_cache() ? kernel->rows_of_near : 0;
+    const int64_t near = 2 * g->n * g->k <= second_cache() ? 2 * kernel->tile_rows : 0;
     const int64_t few = plan->a_rows > 0 ? kernel->tile_rows : OT_MAX(by_rows, near);
 
     plan->reads_b = g->b_column == 1 && !ot__dtype_is_narrow(g->b_type) && !is_staged(g);

@@ -61,8 +61,7 @@ enum {
     LARGE_DEPTH = OT_ISA_LEVEL > 0 ? 512 : COLUMNS_DEPTH, // of those blocks where y is large
     SHALLOW = 16, // elements of k, with which tiles go along a block of b although they copy `a`
     ROWS_READING = OT_ISA_LEVEL == 2 ? INT32_MAX : TILE_ROWS, // that do not pay for copying `b`
-    ROWS_CLASHING = OT_ISA_LEVEL == 2 ? 2 * TILE_ROWS : TILE_ROWS, // and where its rows clash,
-    ROWS_OF_NEAR = 2 * TILE_ROWS,                                  // or where it is small
+    ROWS_CLASHING = OT_ISA_LEVEL == 2 ? 2 * TILE_ROWS : TILE_ROWS, // and where its rows clash
     ROWS_DOWN = 128,        // that stay in the second cache beside a panel
     MOST_COPIED_ROWS = 512, // of `a`
     STAGED_WIDTH = 512,
@@ -491,7 +490,6 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .few_columns = FEW_COLUMNS,
     .rows_reading = ROWS_READING,
     .rows_clashing = ROWS_CLASHING,
-    .rows_of_near = ROWS_OF_NEAR,
     .rows_down = ROWS_DOWN,
     .shallow = SHALLOW,
     .most_copied_rows = MOST_COPIED_ROWS,

@@ -208,9 +208,8 @@ static void parameters_that_operators_took_and_the_file_lacks_are_lost(void **st
                *of_two[] = {FOLDED_FROM, "['table', 'val_3', 'ones']"},
                *of_one[] = {FOLDED_FROM, "['tied']"};
     ot_model *model = quoted_model(classic);
-    const char **names;
+    ot__missing missing;
     ot__owners owners;
-    int n;
 
     (void)state;
     model->graph->metadata = (ot__metadata){of_graph, 1};
@@ -218,14 +217,13 @@ static void parameters_that_operators_took_and_the_file_lacks_are_lost(void **st
     ot__graph_find(model->graph, "w")->metadata = (ot__metadata){of_two, 1};
     ot__graph_find(model->graph, "l.bias")->metadata = (ot__metadata){of_one, 1}; // still itself
     assert_int_equal(ot__owners_init(&owners, model->graph), OT_OK);
-    assert_int_equal(ot__owners_missing(&owners, true, &names, &n), OT_OK);
-    assert_int_equal(n, 3);
-    assert_string_equal(names[0], "a.bias");
-    assert_string_equal(names[1], "z");
-    assert_string_equal(names[2], "table");
-    assert_int_equal(ot__owners_missing(&owners, false, &names, &n), OT_OK);
-    assert_int_equal(n, 1);
-    assert_string_equal(names[0], "unused");
+    assert_int_equal(ot__owners_missing(&owners, &missing), OT_OK);
+    assert_int_equal(missing.n_lost, 3);
+    assert_string_equal(missing.lost[0], "a.bias");
+    assert_string_equal(missing.lost[1], "z");
+    assert_string_equal(missing.lost[2], "table");
+    assert_int_equal(missing.n_unused, 1);
+    assert_string_equal(missing.unused[0], "unused");
     ot__owners_deinit(&owners);
     ot_model_destroy(model);
 }
