@@ -69,14 +69,21 @@ OT_KERNEL_FLOATS(OT_DECLARE)
 
 typedef struct ot__attention_plan {
     ot__attention a;
-    int64_t n_parts; // of the queries (in the gradient also of the keys) of a head, for threads
-    bool is_packed;  // k and v are copied first
+    int64_t n_parts;    // of the queries (in the gradient also of the keys) of a head, for threads
+    bool is_packed;     // k and v are copied first
+    bool fetches_ahead; // what the next head reads, and what this one writes, while it is computed
     size_t scratch_bytes; // per thread
 } ot__attention_plan;
 
-// Queries first .. last - 1 of one head, or keys.
+typedef struct ot__attention_head {
+    int64_t batch, head;
+} ot__attention_head;
+
+// Queries first .. last - 1 of one head, or keys; and the head that the thread computes next.
 typedef struct ot__attention_part {
     int64_t batch, head, first, last;
+    bool has_next;
+    ot__attention_head next;
 } ot__attention_part;
 
 // One table per instruction set.
@@ -91,6 +98,7 @@ typedef struct ot__attentions {
     void (*gradients)(const ot__attention_plan *plan, const ot__attention_data *d,
                       const ot__attention_part *part, float *scratch);
     int64_t queries, keys; // computed at once
+    bool reads_near;       // keys and values where they lie, if they are fetched ahead
     // Floats of scratch.
     int64_t (*forward_floats)(const ot__attention_plan *plan);
     int64_t (*gradient_floats)(const ot__attention_plan *plan);

@@ -54,10 +54,22 @@ static int64_t first_draw(const ot__attention *a, int64_t batch, int64_t head)
     return (batch * a->heads + head) * a->queries * a->keys;
 }
 
+// Tiles, about: blocks of scores are n times read or written by products.
+enum { FORWARD_PRODUCTS = 2, GRADIENT_PRODUCTS = 5 };
+
+static int64_t tiles_of(const ot__attention *a, int64_t n)
+{
+    const int64_t n_blocks =
+        (a->queries + PANEL - 1) / PANEL * ((a->keys + KEYS - 1) / KEYS) / (a->is_causal ? 2 : 1);
+
+    return OT_MAX(n_blocks, (int64_t)1) * n * n_tiles_of(KEYS);
+}
+
 // ---- forward ----
 
 typedef struct forward_scratch {
     float *q, *scores, *y, *copy, *rows; // panels: q (head_size), scores (KEYS), y (value_size)
+    ahead *ahead;
 } forward_scratch;
 
 static int64_t widest(const ot__attention *a)
@@ -98,7 +110,8 @@ static void attend_block(const ot__attention *a, const rows *r, const forward_sc
                              .b_k = PANEL,
                              .rows = block->n_keys,
                              .n_early = block->n_early,
-                             .depth = a->head_size});
+                             .depth = a->head_size,
+                             .ahead = s->ahead});
     mask_scores(a, block);
     causal_scores(a, block, -INFINITY);
     online_softmax(block, state, factor);
@@ -113,7 +126,8 @@ static void attend_block(const ot__attention *a, const rows *r, const forward_sc
                                 .b_k = PANEL,
                                 .rows = a->value_size,
                                 .depth = block->n_keys,
-                                .n_early = block->n_early},
+                                .n_early = block->n_early,
+                                .ahead = s->ahead},
                      block->key == 0 ? TILE_SET : TILE_SCALE_ADD);
 }
 
@@ -176,12 +190,32 @@ static void attend_panel(const ot__attention_plan *plan, const ot__attention_dat
                  d->lse == NULL ? NULL : (float *)d->lse + lse_at, n);
 }
 
+static void forward_ahead(ahead *x, const ot__attention_plan *plan, const ot__attention_data *d,
+                          const ot__attention_part *part)
+{
+    const ot__attention *a = &plan->a;
+    const ot__attention_head *next = &part->next, head = {part->batch, part->head};
+
+    if (!plan->fetches_ahead)
+        return;
+    if (part->has_next) {
+        add_ahead(x, d->q, &a->q, next, a->queries, a->head_size);
+        add_ahead(x, d->v, &a->v, next, a->keys, a->value_size);
+        add_ahead(x, d->k, &a->k, next, a->keys, a->head_size);
+    }
+    add_ahead(x, d->y, &a->y, &head, a->queries, a->value_size);
+    pace_ahead(x, tiles_of(a, FORWARD_PRODUCTS));
+}
+
 static void run_forward(const ot__attention_plan *plan, const ot__attention_data *d,
                         const ot__attention_part *part, float *scratch)
 {
-    const forward_scratch s = forward_scratch_of(&plan->a, scratch);
+    forward_scratch s = forward_scratch_of(&plan->a, scratch);
     const rows r = read_rows(plan, d, part, s.rows);
+    ahead x = {.n_tensors = 0};
 
+    forward_ahead(&x, plan, d, part);
+    s.ahead = &x;
     for (int64_t i = part->first; i < part->last; i += PANEL)
         attend_panel(plan, d, part, &r, &s, i, OT_MIN(part->last - i, (int64_t)PANEL));
 }
@@ -195,6 +229,7 @@ const ot__attentions OT_ISA_NAME(ot__attentions) = {
     .gradients = run_gradients,
     .queries = QUERIES,
     .keys = KEYS,
+    .reads_near = OT_ISA_LEVEL == 2,
     .forward_floats = forward_floats,
     .gradient_floats = gradient_floats,
 };

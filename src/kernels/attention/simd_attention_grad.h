@@ -16,6 +16,7 @@ typedef struct grad_scratch {
     float *dk, *dv;     // of all keys of the part
     float *lse, *delta; // QUERIES
     float *rows;
+    ahead *ahead;
 } grad_scratch;
 
 // What is computed of a head.
@@ -151,7 +152,8 @@ static void panel_score_gradients(const grad_job *j, const score_block *b, int64
                              .b_k = PANEL,
                              .rows = b->n_keys,
                              .n_early = b->n_early,
-                             .depth = a->value_size});
+                             .depth = a->value_size,
+                             .ahead = j->s.ahead});
     drop_probabilities(b, ds, kept);
     score_gradients(b, ds, j->s.delta + lane);
     clear_late(b, ds);
@@ -165,7 +167,8 @@ static void panel_score_gradients(const grad_job *j, const score_block *b, int64
                                     .b_k = QUERIES,
                                     .rows = a->head_size,
                                     .depth = b->n_keys,
-                                    .n_early = b->n_early},
+                                    .n_early = b->n_early,
+                                    .ahead = j->s.ahead},
                          b->key == 0 ? TILE_SET : TILE_ADD);
 }
 
@@ -196,7 +199,8 @@ static void panel_gradients(const grad_job *j, const score_block *whole, int64_t
                              .b_k = PANEL,
                              .rows = b.n_keys,
                              .n_early = b.n_early,
-                             .depth = a->head_size});
+                             .depth = a->head_size,
+                             .ahead = j->s.ahead});
     mask_scores(a, &b);
     probabilities(&b, j->s.lse + lane);
     causal_scores(a, &b, 0);
@@ -224,7 +228,8 @@ static void add_over_queries(const grad_job *j, const score_block *b, float *to,
                                    .a = scores + first,
                                    .b = x + first * pitch,
                                    .b_k = pitch,
-                                   .depth = b->n_queries - first},
+                                   .depth = b->n_queries - first,
+                                   .ahead = j->s.ahead},
                         row, end, whole);
     }
 }
@@ -258,11 +263,33 @@ static void block_gradients(const grad_job *j, int64_t query, int64_t n)
 
 // ---- a part of a head ----
 
+static void gradient_ahead(ahead *x, const ot__attention_plan *plan, const ot__attention_data *d,
+                           const ot__attention_part *part)
+{
+    const ot__attention *a = &plan->a;
+    const ot__attention_head *next = &part->next, head = {part->batch, part->head};
+
+    if (!plan->fetches_ahead)
+        return;
+    if (part->has_next) {
+        add_ahead(x, d->y, &a->y, next, a->queries, a->value_size);
+        add_ahead(x, d->dy, &a->y, next, a->queries, a->value_size);
+        add_ahead(x, d->q, &a->q, next, a->queries, a->head_size);
+        add_ahead(x, d->v, &a->v, next, a->keys, a->value_size);
+        add_ahead(x, d->k, &a->k, next, a->keys, a->head_size);
+    }
+    add_ahead(x, d->dv, &a->v, &head, a->keys, a->value_size);
+    add_ahead(x, d->dk, &a->k, &head, a->keys, a->head_size);
+    add_ahead(x, d->dq, &a->q, &head, a->queries, a->head_size);
+    pace_ahead(x, tiles_of(a, GRADIENT_PRODUCTS));
+}
+
 static void run_grad_job(const ot__attention_plan *plan, grad_job *j,
                          const ot__attention_part *part, float *scratch)
 {
     const ot__attention *a = &plan->a;
     const int64_t n_keys = j->key_end - j->key;
+    ahead x = {.n_tensors = 0};
 
     j->a = a;
     j->batch = part->batch;
@@ -271,6 +298,8 @@ static void run_grad_job(const ot__attention_plan *plan, grad_job *j,
     j->v_pitch = pitch_of(a->value_size);
     j->s = grad_scratch_of(a, scratch);
     j->rows = read_rows(plan, j->d, part, j->s.rows);
+    gradient_ahead(&x, plan, j->d, part);
+    j->s.ahead = &x;
     if (j->dk)
         memset(j->s.dk, 0, (size_t)(n_keys * j->q_pitch) * sizeof *j->s.dk);
     if (j->dv)

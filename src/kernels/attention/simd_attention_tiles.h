@@ -39,6 +39,57 @@ static int64_t pitch_of(int64_t n)
     return pitch % (8 * PITCH_STEP) == 0 ? pitch + PITCH_STEP : pitch;
 }
 
+// ---- rows that are needed soon ----
+
+// n rows of `size` floats, `position` floats apart.
+typedef struct ahead_rows {
+    const float *at;
+    int64_t position, n, size;
+} ahead_rows;
+
+enum { AHEAD_TENSORS = 8 };
+
+// Rows that are fetched into the second cache while products are computed: so many with each tile,
+// those of the last tensor first.
+typedef struct ahead {
+    ahead_rows tensors[AHEAD_TENSORS];
+    int64_t n_tensors, rows_a_tile;
+} ahead;
+
+static void fetch_ahead(ahead *x)
+{
+    for (int64_t i = 0; i < x->rows_a_tile && x->n_tensors > 0; i++) {
+        ahead_rows *r = &x->tensors[x->n_tensors - 1];
+
+        for (int64_t e = 0; e < r->size; e += CACHE_LINE)
+            __builtin_prefetch(r->at + e, 0, 2);
+        r->at += r->position;
+        if (--r->n == 0)
+            x->n_tensors--;
+    }
+}
+
+// n rows of a head, unless its elements lie apart, or there is no tensor.
+static void add_ahead(ahead *to, const void *tensor, const ot__heads *lies,
+                      const ot__attention_head *head, int64_t n, int64_t size)
+{
+    if (tensor == NULL || lies->element != 1)
+        return;
+    to->tensors[to->n_tensors++] =
+        (ahead_rows){(const float *)tensor + ot__heads_at(lies, head->batch, head->head),
+                     lies->position, n, size};
+}
+
+// For so many tiles.
+static void pace_ahead(ahead *x, int64_t n_tiles)
+{
+    int64_t n_rows = 0;
+
+    for (int64_t i = 0; i < x->n_tensors; i++)
+        n_rows += x->tensors[i].n;
+    x->rows_a_tile = (n_rows + n_tiles - 1) / n_tiles;
+}
+
 // ---- the tile ----
 
 // y = a * b, y + a * b, or y * factor + a * b.
@@ -51,6 +102,7 @@ typedef struct product {
     int64_t rows, depth;
     int64_t n_early; // rows of scores, or their number in depth, that all lanes have; the later
                      // half alone has the others
+    ahead *ahead;
 } product;
 
 // All arguments but p, row and column are constants where it is called.
@@ -100,8 +152,10 @@ OT_SIMD_INLINE void attention_tiles(const product *p, int64_t row, int64_t n, in
                                     int rows, int vectors, tile_kind kind, int64_t a_row,
                                     int64_t a_k)
 {
-    for (; n > 0; n--, row += rows)
+    for (; n > 0; n--, row += rows) {
+        fetch_ahead(p->ahead);
         attention_tile(p, row, column, rows, vectors, kind, a_row, a_k);
+    }
 }
 
 #define ATTENTION_CASE(rows)                                                                       \
