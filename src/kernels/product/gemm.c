@@ -232,16 +232,51 @@ static int64_t block_depth(const ot__gemm *g, const ot__gemm_kernel *kernel)
     return OT_MAX(kernel->depth, OT_MIN(depth, kernel->most_depth));
 }
 
-// Rows of b, as many as a block is deep, fall on the same lines of the second cache: together they
-// would fill it.
+// Rows of b, as many as a block is deep, fall on the same lines of the second cache, or nearly:
+// together they would fill it.
 static bool rows_clash(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
     const int64_t fit = second_cache() / kernel->depth;
-    int64_t apart = 1;
+    int64_t apart = 1, near;
 
     while (2 * apart <= fit)
         apart *= 2;
-    return g->b_row % apart == 0;
+    near =
+        (g->b_row + ALIGNMENT_FLOATS - 1) % apart; // of a multiple less than a line on both sides
+    return g->b_row > ALIGNMENT_FLOATS && near < 2 * ALIGNMENT_FLOATS - 1;
+}
+
+// Rows of b begin anywhere in a line of the cache: each row of a panel touches one more. 256 rows
+// and more gain by copying (Zen 4, GFLOP/s where b is read and copied: 512 30522 768 107 and 109,
+// 256 50257 768 104 and 109, 32 30522 768 106 and 101).
+static bool has_loose_rows(const ot__gemm *g)
+{
+    return g->b_row % ALIGNMENT_FLOATS != 0;
+}
+
+// So many rows of `a` do not pay for copying b.
+static int64_t rows_reading(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel, bool is_far)
+{
+    const ot__gemm *g = &plan->g;
+    const int64_t near = 2 * g->n * g->k <= second_cache() ? 2 * kernel->tile_rows : 0;
+
+    if (plan->a_rows > 0)
+        return kernel->tile_rows;
+    if (rows_clash(g, kernel))
+        return OT_MAX(kernel->rows_clashing, near);
+    if (is_far && has_loose_rows(g))
+        return OT_MIN(kernel->rows_loose, kernel->rows_reading);
+    return OT_MAX(kernel->rows_reading, near);
+}
+
+// Rows of `a` that wait in a cache while tiles go down the panels of a large b: on Zen 3 and 4 in
+// the third, which is near, elsewhere in half of the second. Zen 4, GFLOP/s along and down: 2048
+// 768 768 109 and 112, 4096 3072 768 111 and 109, 8192 768 768 109 and 95.
+static int64_t rows_waiting(const ot__gemm_kernel *kernel)
+{
+    const int64_t fit = second_cache() / 2 / kernel->depth;
+
+    return ot__is_zen_3_or_4() ? kernel->rows_down : OT_MIN(fit, kernel->rows_down);
 }
 
 // Rows of b that are contiguous are read where they lie, by the first tiles of a part at least;
@@ -252,19 +287,26 @@ static bool rows_clash(const ot__gemm *g, const ot__gemm_kernel *kernel)
 //   8 512 64   65  78     8 1280 1000  76  71
 //   10 512 64  73  90     10 256 512   79  74
 //   12 512 128 78  84     10 784 128   78  81
+//
+// Tiles go down the panels of a b that is larger than the second cache: each panel is fetched while
+// tiles multiply the one before. Zen 4, GFLOP/s where they go along blocks of b and down its panels
+// (peak 118):
+//
+//                 AVX-512     AVX2                        AVX-512     AVX2
+//   16 30522 768  39   97     32   85    16 4096 1024     72   109    55   75
+//   64 30522 768  75   107    63   95    64 4096 1024     93   111    81   96
+//   64 30528 768  92   111    83   104   256 4096 1024    107  113
+//   128 30522 768 90   108    76   97    512 30522 768    102  108
 static void plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
     const int64_t rows = (g->m + plan->n_row_parts - 1) / plan->n_row_parts;
-    const int64_t by_rows = rows_clash(g, kernel) ? kernel->rows_clashing : kernel->rows_reading;
-    const int64_t near = 2 * g->n * g->k <= second_cache() ? 2 * kernel->tile_rows : 0;
-    const int64_t few = plan->a_rows > 0 ? kernel->tile_rows : OT_MAX(by_rows, near);
+    const bool is_far = g->n * g->k > second_cache();
 
     plan->reads_b = g->b_column == 1 && !ot__dtype_is_narrow(g->b_type) && !is_staged(g);
-    plan->copies_b = plan->reads_b && rows > few;
-    plan->goes_down =
-        plan->a_rows > 0 || (plan->copies_b && plan->a_floats == 0 && g->m <= kernel->rows_down &&
-                             g->n * g->k > second_cache());
+    plan->copies_b = plan->reads_b && rows > rows_reading(plan, kernel, is_far);
+    plan->goes_down = plan->a_rows > 0 || (plan->reads_b && plan->a_floats == 0 && is_far &&
+                                           g->m <= rows_waiting(kernel));
     plan->is_one_panel = plan->goes_down || (plan->reads_b && !plan->copies_b);
 }
 

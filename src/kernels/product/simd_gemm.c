@@ -62,8 +62,9 @@ enum {
     SHALLOW = 16, // elements of k, with which tiles go along a block of b although they copy `a`
     ROWS_READING = OT_ISA_LEVEL == 2 ? INT32_MAX : TILE_ROWS, // that do not pay for copying `b`
     ROWS_CLASHING = OT_ISA_LEVEL == 2 ? 2 * TILE_ROWS : TILE_ROWS, // and where its rows clash
-    ROWS_DOWN = 128,        // that stay in the second cache beside a panel
-    MOST_COPIED_ROWS = 512, // of `a`
+    ROWS_LOOSE = 64, // the same where they begin anywhere in a line, and b is large
+    ROWS_DOWN = OT_ISA_LEVEL == 2 ? 2048 : 128, // that wait while tiles go down the panels of b
+    MOST_COPIED_ROWS = 512,                     // of `a`
     STAGED_WIDTH = 512,
     ROWS_AHEAD = 8,                     // of `b` that are fetched while it is copied, and
     FETCHES_PANELS = OT_ISA_LEVEL == 2, // while it is read from the second cache
@@ -138,6 +139,7 @@ static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o
     const bool fits = plan->y_column == 1 && is_whole && !(accumulates && done > 0);
     const bool is_near = (plan->a_rows > 0 && !is_read) || width == LANES;
     const panel_kind kind = is_read && x->copies     ? COPIED
+                            : o->next != NULL        ? FETCHING
                             : x->depth < SHORT_DEPTH ? SHORT
                             : is_near                ? NEAR
                                                      : FAR;
@@ -231,6 +233,42 @@ static void multiply_along(const ot__gemm_plan *plan, const ot__gemm_data *data,
     }
 }
 
+// Lines of a row of the panel that comes next, and how many of them a tile fetches.
+typedef struct panel_ahead {
+    const float *at; // NULL: nothing is fetched
+    int64_t lines, lines_a_tile;
+} panel_ahead;
+
+// While n_tiles multiply panel p.
+static panel_ahead panel_after(const ot__gemm *g, const block *x, int64_t p, int64_t n_tiles)
+{
+    const bool is_last = p + 1 == x->n_panels;
+    const int64_t next = is_last ? 0 : p + 1;
+    panel_ahead a = {.lines = (panel_width(x, next) + CACHE_LINE - 1) / CACHE_LINE};
+
+    if (x->origin == NULL || x->depth < SHORT_DEPTH || (is_last && x->k + x->depth == g->k))
+        return a;
+    if (g->b_row % CACHE_LINE != 0)
+        a.lines++;
+    a.at = x->origin + panel_column(x, next) + (is_last ? x->depth * g->b_row : 0);
+    a.lines_a_tile = n_tiles >= a.lines ? 1 : 2;
+    return a;
+}
+
+// How many of the n tiles from number t on fetch the next panel, all with those lines of it that
+// belong to t first; or how many do not.
+static int64_t count_fetching(operands *o, const panel_ahead *a, const ot__gemm *g, int64_t t,
+                              int64_t n)
+{
+    o->next = NULL;
+    if (a->at == NULL || t * a->lines_a_tile >= a->lines)
+        return n;
+    o->next = a->at + t * a->lines_a_tile * CACHE_LINE;
+    o->next_k = g->b_row;
+    o->next_more = (a->lines_a_tile - 1) * CACHE_LINE;
+    return OT_MIN(n, (a->lines - 1) / a->lines_a_tile + 1 - t);
+}
+
 // The same panel by panel, of so many rows at a time where columns of `a` are copied.
 static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
                           const ot__gemm_part *part, float *y, const block *x, bool accumulates,
@@ -250,8 +288,11 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
             copy_a_columns(a_copy, a, g, part->row, part->row_end, &tiles, x);
         for (int64_t p = 0; p < x->n_panels; p++) {
             block panel = *x;
+            panel_ahead ahead = {.at = NULL};
 
             copy_b_panel(b, g, part->column, &panel, p);
+            if (!copies)
+                ahead = panel_after(g, x, p, n_tiles - panel.copies);
             for (int64_t t = tiles.first, n; t < tiles.end; t += n) {
                 const int64_t row = tile_row(&tiles, t), height = tile_row(&tiles, t + 1) - row;
                 operands o = {.a = a_copy + (t - tiles.first) * TILE_ROWS * x->depth,
@@ -267,6 +308,8 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
                     o.a_next = height * g->a_row;
                 }
                 n = panel.copies ? 1 : count_as_tall(&tiles, t);
+                if (!panel.copies)
+                    n = count_fetching(&o, &ahead, g, t - x->copies, n);
                 multiply_gemm_tiles(plan, y + row * g->y_row, &o, height, &panel, p, n,
                                     accumulates);
                 if (panel.copies) {
@@ -490,6 +533,7 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .few_columns = FEW_COLUMNS,
     .rows_reading = ROWS_READING,
     .rows_clashing = ROWS_CLASHING,
+    .rows_loose = ROWS_LOOSE,
     .rows_down = ROWS_DOWN,
     .shallow = SHALLOW,
     .most_copied_rows = MOST_COPIED_ROWS,

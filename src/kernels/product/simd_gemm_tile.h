@@ -18,19 +18,22 @@ typedef struct target {
 // between rows; those of the next tile are a_next and b_next floats further. Where they are copied,
 // the rows of b are left in `copy`, one after the other. Where there is time, the rows of `a` below
 // the tile's are fetched from their element `ahead` on, and from ahead_next further by the next
-// tile.
+// tile. Of the panel that comes next, rows of next_k floats begin at `next`: a line is fetched with
+// each element of k, or two, next_more floats apart; the next tile fetches those behind them.
 typedef struct operands {
-    const float *a, *b;
+    const float *a, *b, *next;
     float *copy;
-    int64_t ahead, ahead_next, a_row, a_k, a_next, b_k, b_next, depth;
+    int64_t ahead, ahead_next, a_row, a_k, a_next, b_k, b_next, next_k, next_more, depth;
 } operands;
 
 // Where a tile finds its panel of b: in the first cache, or where the processor finds what comes
 // next; in the first cache and so short that there is no time to fetch much; in the second, or
-// where it lies; or where it lies, from where it is copied, too.
-typedef enum panel_kind { NEAR, SHORT, FAR, COPIED, N_PANEL_KINDS } panel_kind;
+// where it lies; the same, while the next panel is fetched into the second; or where it lies, from
+// where it is copied, too.
+typedef enum panel_kind { NEAR, SHORT, FAR, FETCHING, COPIED, N_PANEL_KINDS } panel_kind;
 
 enum { SHORT_DEPTH = 4 * MAX_ROWS };
+enum { SECOND_CACHE = 2 }; // the locality with which __builtin_prefetch brings lines there
 
 // Rows of `a` whose addresses are sums of one pointer and a multiple of a_row; those of the others
 // of a second pointer: registers cannot hold more multiples.
@@ -63,7 +66,7 @@ OT_SIMD_INLINE void fetch_below(const float *a)
 // A tile on its way along k.
 typedef struct tile_state {
     ot__vector sum[MOST_ROWS][TILE_VECTORS];
-    const float *a, *far, *b;
+    const float *a, *far, *b, *next;
     float *copy;
 } tile_state;
 
@@ -79,8 +82,13 @@ OT_SIMD_INLINE void tile_step(tile_state *s, const operands *o, int rows, int ve
         column[v] = ot__vector_load(s->b + v * LANES);
         if (kind == COPIED)
             ot__vector_store(s->copy + v * LANES, column[v]);
-        if (kind == COPIED || (kind == FAR && FETCHES_PANELS))
+        if (kind == COPIED || ((kind == FAR || kind == FETCHING) && FETCHES_PANELS))
             __builtin_prefetch(s->b + ROWS_AHEAD * o->b_k + v * LANES);
+    }
+    if (kind == FETCHING) {
+        __builtin_prefetch(s->next, 0, SECOND_CACHE);
+        __builtin_prefetch(s->next + o->next_more, 0, SECOND_CACHE);
+        s->next += o->next_k;
     }
     OT_SIMD_UNROLL
     for (int i = 0; i < rows; i++)
@@ -99,7 +107,8 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
 {
     const int64_t step = fetch_step(o->depth, rows, vectors), last = OT_MIN(o->depth, rows * step);
     const operands in = *o;
-    tile_state s = {.a = in.a, .far = in.a + NEAR_ROWS * in.a_row, .b = in.b, .copy = in.copy};
+    tile_state s = {
+        .a = in.a, .far = in.a + NEAR_ROWS * in.a_row, .b = in.b, .next = in.next, .copy = in.copy};
     const float *fetched = t->y, *below = in.a + rows * in.a_row + in.ahead;
 
     OT_SIMD_UNROLL
@@ -165,6 +174,8 @@ OT_SIMD_INLINE void tiles(target *t, operands *o, int64_t n, int rows, int vecto
         o->a += o->a_next;
         o->b += o->b_next;
         o->ahead += o->ahead_next;
+        if (kind == FETCHING)
+            o->next += o->next_more + CACHE_LINE;
         o->copy += vectors * LANES * o->depth;
     }
 }
@@ -186,6 +197,10 @@ typedef void tile_function(target *t, operands *o, int64_t n);
     {                                                                                              \
         tiles(t, o, n, rows, vectors, FAR);                                                        \
     }                                                                                              \
+    static void fetching_##rows##_##vectors(target *t, operands *o, int64_t n)                     \
+    {                                                                                              \
+        tiles(t, o, n, rows, vectors, FETCHING);                                                   \
+    }                                                                                              \
     static void copied_##rows##_##vectors(target *t, operands *o, int64_t n)                       \
     {                                                                                              \
         tiles(t, o, n, rows, vectors, COPIED);                                                     \
@@ -197,7 +212,8 @@ typedef void tile_function(target *t, operands *o, int64_t n);
 
 #define KINDS(rows, v)                                                                             \
     {                                                                                              \
-        near_##rows##_##v, short_##rows##_##v, far_##rows##_##v, copied_##rows##_##v               \
+        near_##rows##_##v, short_##rows##_##v, far_##rows##_##v, fetching_##rows##_##v,            \
+            copied_##rows##_##v                                                                    \
     }
 #define NAMES_4(v) KINDS(1, v), KINDS(2, v), KINDS(3, v), KINDS(4, v)
 #define NAMES_6(v) NAMES_4(v), KINDS(5, v), KINDS(6, v)

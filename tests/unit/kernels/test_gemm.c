@@ -18,20 +18,21 @@ typedef struct problem {
 } problem;
 
 static const problem problems[] = {
-    {1, 1, 1, false, false},       {5, 7, 3, false, false},      {64, 10, 70, false, true},
-    {3, 200, 33, false, true},     {200, 3, 33, false, true},    {29, 65, 1, true, false},
-    {10, 70, 64, true, false},     {31, 47, 19, true, true},     {130, 300, 60, false, false},
-    {40, 33, 1100, true, false},   {70, 90, 520, false, true},   {20, 530, 40, true, true},
-    {3, 20, 1100, false, true},    {9, 70, 2100, true, true},    {150, 70, 530, true, false},
-    {531, 110, 200, true, false},  {531, 110, 20, true, true},   {90, 150, 12, true, false},
-    {90, 150, 7, true, false},     {300, 560, 96, false, true},  {40, 1024, 530, false, false},
-    {40, 1030, 530, false, false}, {70, 84, 1100, false, false}, {84, 100, 200, true, false},
-    {60, 300, 790, false, true},   {16, 90, 300, false, true},   {90, 16, 1100, false, true},
-    {520, 1024, 20, false, false}, {1, 4117, 37, false, false},  {1, 17, 5, true, false},
-    {1, 100, 30, false, false},    {2, 1100, 125, true, false},  {3, 1500, 90, false, false},
-    {4, 1040, 131, true, false},   {4, 20000, 7, false, false},  {37, 70, 4, true, false},
-    {37, 600, 15, false, false},   {6, 1300, 16, true, true},    {5, 260, 8, false, true},
-    {70, 1100, 9, true, false},
+    {1, 1, 1, false, false},       {5, 7, 3, false, false},       {64, 10, 70, false, true},
+    {3, 200, 33, false, true},     {200, 3, 33, false, true},     {29, 65, 1, true, false},
+    {10, 70, 64, true, false},     {31, 47, 19, true, true},      {130, 300, 60, false, false},
+    {40, 33, 1100, true, false},   {70, 90, 520, false, true},    {20, 530, 40, true, true},
+    {3, 20, 1100, false, true},    {9, 70, 2100, true, true},     {150, 70, 530, true, false},
+    {531, 110, 200, true, false},  {531, 110, 20, true, true},    {90, 150, 12, true, false},
+    {90, 150, 7, true, false},     {300, 560, 96, false, true},   {40, 1024, 530, false, false},
+    {40, 1030, 530, false, false}, {70, 84, 1100, false, false},  {84, 100, 200, true, false},
+    {60, 300, 790, false, true},   {16, 90, 300, false, true},    {90, 16, 1100, false, true},
+    {520, 1024, 20, false, false}, {1, 4117, 37, false, false},   {1, 17, 5, true, false},
+    {1, 100, 30, false, false},    {2, 1100, 125, true, false},   {3, 1500, 90, false, false},
+    {4, 1040, 131, true, false},   {4, 20000, 7, false, false},   {37, 70, 4, true, false},
+    {37, 600, 15, false, false},   {6, 1300, 16, true, true},     {5, 260, 8, false, true},
+    {70, 1100, 9, true, false},    {3, 1104, 530, false, false},  {9, 1100, 530, false, false},
+    {90, 1104, 530, false, false}, {70, 1090, 530, false, false}, {70, 2050, 270, false, false},
 };
 
 typedef struct matrices {
