@@ -53,6 +53,7 @@ typedef struct ot__gemm_plan {
     int64_t a_floats;             // of the copy of a, where scratch begins; 0: a is read
     bool reads_b, copies_b;       // whole panels of b where it lies; and copies them meanwhile
     bool goes_down;               // tiles are computed panel by panel of b
+    bool walks_a;                 // rows of a are fetched by the tiles above them
     bool is_one_panel;            // in the copy of b: at a time, or at the end
     int n_row_parts, n_col_parts; // of y, for threads
     // Rows whose results are complete in scratch before they are rounded; 0: y is where they sum

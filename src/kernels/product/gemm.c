@@ -35,6 +35,9 @@ static bool should_swap(const ot__gemm *g)
     return (g->a_row == 1 ? 0 : m * k) + cost * m * n < n * k;
 }
 
+// Elements that no cache of most processors keeps.
+static const double UNCACHED = 0x1p22;
+
 // From so many vectors of k on the sums of their lanes cost less than lanes that are not used; at
 // most so many vectors of rows or columns are few. By ./dev bench kernels, Zen 5, GFLOP/s:
 //
@@ -116,7 +119,8 @@ static bool is_for_dots(const ot__gemm *g, const ot__gemm_kernel *kernel)
     const int64_t few = OT_MIN(g->m, g->n), lanes = kernel->lanes;
     const int64_t n_vectors = (few + lanes - 1) / lanes;
     const bool is_sparse = 8 * few <= kernel->dots_eighths * n_vectors * lanes;
-    const bool is_full = few == lanes && kernel->full_dots_depth > 0;
+    const bool is_near = (double)OT_MAX(g->m, g->n) * (double)g->k < UNCACHED;
+    const bool is_full = few == lanes && is_near && kernel->full_dots_depth > 0;
 
     return !has_narrow(g) && g->a_column == 1 && g->b_row == 1 && g->b_column != 1 &&
            g->k >= LEAST_DEPTH_OF_DOTS * lanes && n_vectors <= MOST_VECTORS_OF_DOTS &&
@@ -204,9 +208,8 @@ static bool is_staged(const ot__gemm *g)
     return ot__dtype_is_narrow(g->y_type) || ot__dtype_is_narrow(g->c_type);
 }
 
-// Elements of a y that no cache of most processors keeps: it is added to as few times as possible,
-// although a panel of b does not stay in the first cache then. a^T * b, GFLOP/s by the depth, on
-// Intel:
+// A y that no cache keeps is added to as few times as possible, although a panel of b does not stay
+// in the first cache then. a^T * b, GFLOP/s by the depth, on Intel:
 //
 //   AVX-512         192   512      AVX2            192   512
 //   1024 16384 512  168   187      1024 16384 512  105   109
@@ -216,8 +219,7 @@ static bool is_staged(const ot__gemm *g)
 //   1024 4096 1024  150   156      1024 4096 1024  78    80
 //   2048 2048 2048  152   155      2048 2048 2048  80    81
 //   1024 1024 4096  157   153      768 3072 512    77    81
-static const double LARGE_Y = 0x1p22;
-
+//
 // A block of few columns takes as much of the cache when it is deeper, and y is then written less
 // often.
 static int64_t block_depth(const ot__gemm *g, const ot__gemm_kernel *kernel)
@@ -226,7 +228,7 @@ static int64_t block_depth(const ot__gemm *g, const ot__gemm_kernel *kernel)
     const int64_t depth = kernel->depth * kernel->width / columns;
 
     if (g->a_column != 1)
-        return (double)g->m * (double)g->n < LARGE_Y ? kernel->columns_depth : kernel->large_depth;
+        return (double)g->m * (double)g->n < UNCACHED ? kernel->columns_depth : kernel->large_depth;
     if (ot__dtype_is_narrow(g->a_type))
         return kernel->depth;
     return OT_MAX(kernel->depth, OT_MIN(depth, kernel->most_depth));
@@ -385,6 +387,10 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
     plan->depth = block_depth(&plan->g, kernel);
     size_copies(plan, kernel);
     plan_reading_b(plan, kernel);
+    // Zen 4, GFLOP/s without and with it, AVX-512: 16384 64 256 102 and 111, 8192 768 768 109 and
+    // 113, 4096 768 3072 102 and 111; AVX2 as well.
+    plan->walks_a = plan->a_floats == 0 && plan->g.a_column == 1 && !plan->goes_down &&
+                    plan->g.m * plan->g.k > second_cache();
     plan->width = block_width(plan, kernel);
     depth = OT_MIN(plan->g.k, plan->depth);
     width = OT_MIN(whole_tiles(plan->g.n, kernel->lanes), plan->width);

@@ -6,10 +6,11 @@
 // tile, by the first tile of a panel while it multiplies. Where rows of `a` are contiguous, tiles
 // go along them: a row of tiles stays in the first cache, a block of b's panels in the second.
 // Where its columns are, a block of `a` is copied tile by tile and stays in the second cache, and
-// tiles go down one panel, which stays in the first; they go down, too, where few rows of `a` meet
-// a large `b` that is copied. Nothing of this changes the order of a sum, so
-// none of it changes a bit. Where lanes go along k (simd_gemm_dots.h), or rows of b pass by
-// (simd_gemm_rows.h), the order is another, which m, n, k and the strides alone decide on.
+// tiles go down one panel, which stays in the first; they go down, too, where no cache near holds
+// `b`. What comes from far is fetched by the tiles before (simd_gemm_walk.h). Nothing of this
+// changes the order of a sum, so none of it changes a bit. Where lanes go along k
+// (simd_gemm_dots.h), or rows of b pass by (simd_gemm_rows.h), the order is another, which m, n, k
+// and the strides alone decide on.
 #include "kernels/kernels.h"
 
 #include <string.h>
@@ -110,9 +111,11 @@ static float *panel_copy(const block *x, int64_t panel)
 #include "kernels/product/simd_gemm_copy.h"
 #include "kernels/product/simd_gemm_dots.h"
 #include "kernels/product/simd_gemm_lines.h"
+#include "kernels/product/simd_gemm_packed.h"
 #include "kernels/product/simd_gemm_rows.h"
 #include "kernels/product/simd_gemm_spill.h"
 #include "kernels/product/simd_gemm_tile.h"
+#include "kernels/product/simd_gemm_walk.h"
 
 // ---- blocks ----
 
@@ -139,7 +142,7 @@ static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o
     const bool fits = plan->y_column == 1 && is_whole && !(accumulates && done > 0);
     const bool is_near = (plan->a_rows > 0 && !is_read) || width == LANES;
     const panel_kind kind = is_read && x->copies     ? COPIED
-                            : o->next != NULL        ? FETCHING
+                            : o->walk.at != NULL     ? FETCHING
                             : x->depth < SHORT_DEPTH ? SHORT
                             : is_near                ? NEAR
                                                      : FAR;
@@ -199,7 +202,7 @@ static void multiply_along(const ot__gemm_plan *plan, const ot__gemm_data *data,
     const bool is_tall = reads_a && x->n_panels == 1 && x->vectors == 1;
     const bool is_strip = reads_a && plan->y_column != 1;
     const int64_t rows = part->row_end - part->row;
-    const int64_t height = is_strip ? STRIP_ROWS : is_tall ? MOST_ROWS : TILE_ROWS;
+    const int64_t height = is_strip ? STRIP_ROWS : is_tall ? tallest(g->a_row, 1) : TILE_ROWS;
     const int64_t n_tiles = (rows + height - 1) / height;
 
     for (int64_t t = 0; t < n_tiles; t++) {
@@ -220,9 +223,14 @@ static void multiply_along(const ot__gemm_plan *plan, const ot__gemm_data *data,
         } else {
             copy_a_columns(a_copy, a, g, part->row + row, part->row_end, &(tile_rows){.end = 1}, x);
         }
+        if (plan->walks_a && x->depth >= SHORT_DEPTH && t + 1 < n_tiles)
+            o.walk = walk_below(&o, row_end - row,
+                                is_strip ? strip_tile(g->a_row, row_end - row, x->vectors)
+                                         : row_end - row);
         for (int64_t p = 0, n; p < x->n_panels; p += n) {
-            n = count_alike(plan, x, p);
+            n = o.walk.at != NULL ? 1 : count_alike(plan, x, p);
             multiply_gemm_tiles(plan, y + row * g->y_row, &o, row_end - row, x, p, n, accumulates);
+            o.walk.at = NULL;
         }
         if (finishes_after(plan, x))
             finish_lines(plan, data, part, row, row_end);
@@ -231,42 +239,6 @@ static void multiply_along(const ot__gemm_plan *plan, const ot__gemm_data *data,
             x->copies = false;
         }
     }
-}
-
-// Lines of a row of the panel that comes next, and how many of them a tile fetches.
-typedef struct panel_ahead {
-    const float *at; // NULL: nothing is fetched
-    int64_t lines, lines_a_tile;
-} panel_ahead;
-
-// While n_tiles multiply panel p.
-static panel_ahead panel_after(const ot__gemm *g, const block *x, int64_t p, int64_t n_tiles)
-{
-    const bool is_last = p + 1 == x->n_panels;
-    const int64_t next = is_last ? 0 : p + 1;
-    panel_ahead a = {.lines = (panel_width(x, next) + CACHE_LINE - 1) / CACHE_LINE};
-
-    if (x->origin == NULL || x->depth < SHORT_DEPTH || (is_last && x->k + x->depth == g->k))
-        return a;
-    if (g->b_row % CACHE_LINE != 0)
-        a.lines++;
-    a.at = x->origin + panel_column(x, next) + (is_last ? x->depth * g->b_row : 0);
-    a.lines_a_tile = n_tiles >= a.lines ? 1 : 2;
-    return a;
-}
-
-// How many of the n tiles from number t on fetch the next panel, all with those lines of it that
-// belong to t first; or how many do not.
-static int64_t count_fetching(operands *o, const panel_ahead *a, const ot__gemm *g, int64_t t,
-                              int64_t n)
-{
-    o->next = NULL;
-    if (a->at == NULL || t * a->lines_a_tile >= a->lines)
-        return n;
-    o->next = a->at + t * a->lines_a_tile * CACHE_LINE;
-    o->next_k = g->b_row;
-    o->next_more = (a->lines_a_tile - 1) * CACHE_LINE;
-    return OT_MIN(n, (a->lines - 1) / a->lines_a_tile + 1 - t);
 }
 
 // The same panel by panel, of so many rows at a time where columns of `a` are copied.
@@ -309,7 +281,7 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
                 }
                 n = panel.copies ? 1 : count_as_tall(&tiles, t);
                 if (!panel.copies)
-                    n = count_fetching(&o, &ahead, g, t - x->copies, n);
+                    n = walk_panel(&o, &ahead, g, t - x->copies, n);
                 multiply_gemm_tiles(plan, y + row * g->y_row, &o, height, &panel, p, n,
                                     accumulates);
                 if (panel.copies) {
@@ -450,57 +422,6 @@ static void run_part(const ot__gemm_plan *plan, const ot__gemm_data *data,
     }
 #endif
     run_blocks(plan, data, part, scratch);
-}
-
-// ---- b packed before ----
-
-// A power of two, so that panels share out evenly what has such a number of columns.
-enum { PANEL_VECTORS = 2 };
-
-static void pack_panel(float *to, const void *b, const ot__gemm *g)
-{
-    const block x = {.columns = g->n,
-                     .n_panels = 1,
-                     .vectors = (g->n + LANES - 1) / LANES,
-                     .depth = g->k,
-                     .copy = to};
-
-    copy_b(b, g, 0, &x);
-}
-
-// Whole panels, or one that is not.
-static void multiply_panels(float *y, int64_t y_row, const float *a, int64_t a_row,
-                            const float *panels, const ot__gemm_panels *p)
-{
-    const int64_t n_tiles = (p->rows + TILE_ROWS - 1) / TILE_ROWS;
-    const int64_t panel = (int64_t)PANEL_VECTORS * LANES, n_whole = p->columns / panel;
-    const int64_t width = n_whole > 0 ? panel : (p->columns + LANES - 1) / LANES * LANES;
-    const bool fits = n_whole > 0 || p->columns == width;
-    float buffer[TILE_ROWS * PANEL_VECTORS * LANES];
-
-    for (int64_t t = 0; t < n_tiles; t++) {
-        const int64_t row = p->rows * t / n_tiles, rows = p->rows * (t + 1) / n_tiles - row;
-        operands o = {.a = a + row * a_row,
-                      .b = panels,
-                      .copy = buffer, // nothing is left there
-                      .a_row = a_row,
-                      .a_k = 1,
-                      .b_k = width,
-                      .b_next = width * p->depth,
-                      .depth = p->depth};
-        float *to = y + row * y_row;
-        target out = {.y = fits ? to : buffer,
-                      .y_row = fits ? y_row : width,
-                      .next = width,
-                      .alpha = 1,
-                      .accumulates = fits && p->accumulates};
-
-        multiply(rows, width / LANES, OT_MAX(n_whole, 1), &out, &o, FAR);
-        for (int64_t i = 0; !fits && i < rows; i++)
-            for (int64_t j = 0; j < p->columns; j++)
-                to[i * y_row + j] =
-                    buffer[i * width + j] + (p->accumulates ? to[i * y_row + j] : 0);
-    }
 }
 
 const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {

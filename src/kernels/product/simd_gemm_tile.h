@@ -14,22 +14,29 @@ typedef struct target {
     bool accumulates;
 } target;
 
+// What a tile fetches into the second cache for others. With each element of k a line, or two,
+// `more` floats apart: at `at`, from `k` floats further each time, and from `jump` further after so
+// many steps. The next tile begins `next` floats further.
+typedef struct walk {
+    const float *at; // NULL: nothing is fetched
+    int64_t k, steps, jump, more, next;
+} walk;
+
 // The operands of a tile: `a` has a_row floats between rows and a_k between columns, `b` b_k
 // between rows; those of the next tile are a_next and b_next floats further. Where they are copied,
 // the rows of b are left in `copy`, one after the other. Where there is time, the rows of `a` below
 // the tile's are fetched from their element `ahead` on, and from ahead_next further by the next
-// tile. Of the panel that comes next, rows of next_k floats begin at `next`: a line is fetched with
-// each element of k, or two, next_more floats apart; the next tile fetches those behind them.
+// tile. `walk`: what is fetched besides.
 typedef struct operands {
-    const float *a, *b, *next;
+    const float *a, *b;
     float *copy;
-    int64_t ahead, ahead_next, a_row, a_k, a_next, b_k, b_next, next_k, next_more, depth;
+    int64_t ahead, ahead_next, a_row, a_k, a_next, b_k, b_next, depth;
+    walk walk;
 } operands;
 
 // Where a tile finds its panel of b: in the first cache, or where the processor finds what comes
 // next; in the first cache and so short that there is no time to fetch much; in the second, or
-// where it lies; the same, while the next panel is fetched into the second; or where it lies, from
-// where it is copied, too.
+// where it lies; the same, while there is a walk; or where it lies, from where it is copied, too.
 typedef enum panel_kind { NEAR, SHORT, FAR, FETCHING, COPIED, N_PANEL_KINDS } panel_kind;
 
 enum { SHORT_DEPTH = 4 * MAX_ROWS };
@@ -66,7 +73,8 @@ OT_SIMD_INLINE void fetch_below(const float *a)
 // A tile on its way along k.
 typedef struct tile_state {
     ot__vector sum[MOST_ROWS][TILE_VECTORS];
-    const float *a, *far, *b, *next;
+    const float *a, *far, *b, *walk;
+    int64_t steps;
     float *copy;
 } tile_state;
 
@@ -86,9 +94,13 @@ OT_SIMD_INLINE void tile_step(tile_state *s, const operands *o, int rows, int ve
             __builtin_prefetch(s->b + ROWS_AHEAD * o->b_k + v * LANES);
     }
     if (kind == FETCHING) {
-        __builtin_prefetch(s->next, 0, SECOND_CACHE);
-        __builtin_prefetch(s->next + o->next_more, 0, SECOND_CACHE);
-        s->next += o->next_k;
+        __builtin_prefetch(s->walk, 0, SECOND_CACHE);
+        __builtin_prefetch(s->walk + o->walk.more, 0, SECOND_CACHE);
+        s->walk += o->walk.k;
+        if (--s->steps == 0) {
+            s->walk += o->walk.jump;
+            s->steps = o->walk.steps;
+        }
     }
     OT_SIMD_UNROLL
     for (int i = 0; i < rows; i++)
@@ -107,8 +119,12 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
 {
     const int64_t step = fetch_step(o->depth, rows, vectors), last = OT_MIN(o->depth, rows * step);
     const operands in = *o;
-    tile_state s = {
-        .a = in.a, .far = in.a + NEAR_ROWS * in.a_row, .b = in.b, .next = in.next, .copy = in.copy};
+    tile_state s = {.a = in.a,
+                    .far = in.a + NEAR_ROWS * in.a_row,
+                    .b = in.b,
+                    .walk = in.walk.at,
+                    .steps = in.walk.steps,
+                    .copy = in.copy};
     const float *fetched = t->y, *below = in.a + rows * in.a_row + in.ahead;
 
     OT_SIMD_UNROLL
@@ -175,7 +191,7 @@ OT_SIMD_INLINE void tiles(target *t, operands *o, int64_t n, int rows, int vecto
         o->b += o->b_next;
         o->ahead += o->ahead_next;
         if (kind == FETCHING)
-            o->next += o->next_more + CACHE_LINE;
+            o->walk.at += o->walk.next;
         o->copy += vectors * LANES * o->depth;
     }
 }

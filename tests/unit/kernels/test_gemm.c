@@ -32,6 +32,8 @@ static const problem problems[] = {
     {4, 1040, 131, true, false},   {4, 20000, 7, false, false},   {37, 70, 4, true, false},
     {37, 600, 15, false, false},   {6, 1300, 16, true, true},     {5, 260, 8, false, true},
     {70, 1100, 9, true, false},    {3, 1104, 530, false, false},  {9, 1100, 530, false, false},
+    {1100, 20, 530, false, false}, {1100, 70, 530, false, false}, {1100, 15, 1024, false, false},
+    {70, 1100, 530, false, true},  {14, 1100, 530, false, true},  {7, 5000, 1024, false, true},
     {90, 1104, 530, false, false}, {70, 1090, 530, false, false}, {70, 2050, 270, false, false},
 };
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Part of simd_gemm.c: what tiles fetch for others while they multiply. A tile takes thousands of
+// cycles, in which memory brings what the processor's own prefetching does not see coming: rows far
+// apart.
+#ifndef OT_KERNELS_SIMD_GEMM_WALK_H
+#define OT_KERNELS_SIMD_GEMM_WALK_H
+
+#include "kernels/kernels.h"
+#include "kernels/product/simd_gemm_tile.h"
+
+// The same columns of as many rows of `a`, below so many: tiles have `height` of them.
+static walk walk_below(const operands *o, int64_t rows, int64_t height)
+{
+    const int64_t steps = (o->depth + height - 1) / height;
+
+    return (walk){.at = o->a + rows * o->a_row,
+                  .k = height,
+                  .steps = steps,
+                  .jump = o->a_row - steps * height,
+                  .next = height * o->a_row};
+}
+
+// Lines of a row of the panel that comes next, and how many of them a tile fetches.
+typedef struct panel_ahead {
+    const float *at; // NULL: nothing is fetched
+    int64_t lines, lines_a_tile;
+} panel_ahead;
+
+// While n_tiles multiply panel p.
+static panel_ahead panel_after(const ot__gemm *g, const block *x, int64_t p, int64_t n_tiles)
+{
+    const bool is_last = p + 1 == x->n_panels;
+    const int64_t next = is_last ? 0 : p + 1;
+    panel_ahead a = {.lines = (panel_width(x, next) + CACHE_LINE - 1) / CACHE_LINE};
+
+    if (x->origin == NULL || x->depth < SHORT_DEPTH || (is_last && x->k + x->depth == g->k))
+        return a;
+    if (g->b_row % CACHE_LINE != 0)
+        a.lines++;
+    a.at = x->origin + panel_column(x, next) + (is_last ? x->depth * g->b_row : 0);
+    a.lines_a_tile = n_tiles >= a.lines ? 1 : 2;
+    return a;
+}
+
+// How many of the n tiles from number t on fetch the next panel, all with those lines of it that
+// belong to t first; or how many do not.
+static int64_t walk_panel(operands *o, const panel_ahead *a, const ot__gemm *g, int64_t t,
+                          int64_t n)
+{
+    o->walk.at = NULL;
+    if (a->at == NULL || t * a->lines_a_tile >= a->lines)
+        return n;
+    o->walk = (walk){.at = a->at + t * a->lines_a_tile * CACHE_LINE,
+                     .k = g->b_row,
+                     .steps = o->depth,
+                     .more = (a->lines_a_tile - 1) * CACHE_LINE,
+                     .next = a->lines_a_tile * CACHE_LINE};
+    return OT_MIN(n, (a->lines - 1) / a->lines_a_tile + 1 - t);
+}
+
+#endif
