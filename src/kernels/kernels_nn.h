@@ -108,7 +108,7 @@ typedef struct ot__gemm_kernel {
     int64_t rows_reading;  // that do not pay for copying b, where its rows do not fall on the same
     int64_t rows_clashing; // lines of the second cache, and where they do
     int64_t rows_loose;    // where they do not begin with lines, of a b larger than that cache
-    int64_t rows_down;     // of a that lie in the second cache whatever panel of b is copied
+    int64_t rows_down;     // of a, at most, with which tiles go down the panels of a large b
     int64_t shallow;       // blocks of k: tiles go along them, else down a block of a
     int64_t most_copied_rows;          // of which so many are copied
     int64_t staged_rows, staged_width; // at most; the former where k has several blocks

@@ -65,6 +65,15 @@ static int64_t tiles_of(const ot__attention *a, int64_t n)
     return OT_MAX(n_blocks, (int64_t)1) * n * n_tiles_of(KEYS);
 }
 
+// What both directions read of the next head.
+static void add_next_head(ahead *x, const ot__attention *a, const ot__attention_data *d,
+                          const ot__attention_head *next)
+{
+    add_ahead(x, d->q, &a->q, next, a->queries, a->head_size);
+    add_ahead(x, d->v, &a->v, next, a->keys, a->value_size);
+    add_ahead(x, d->k, &a->k, next, a->keys, a->head_size);
+}
+
 // ---- forward ----
 
 typedef struct forward_scratch {
@@ -194,15 +203,12 @@ static void forward_ahead(ahead *x, const ot__attention_plan *plan, const ot__at
                           const ot__attention_part *part)
 {
     const ot__attention *a = &plan->a;
-    const ot__attention_head *next = &part->next, head = {part->batch, part->head};
+    const ot__attention_head head = {part->batch, part->head};
 
     if (!plan->fetches_ahead)
         return;
-    if (part->has_next) {
-        add_ahead(x, d->q, &a->q, next, a->queries, a->head_size);
-        add_ahead(x, d->v, &a->v, next, a->keys, a->value_size);
-        add_ahead(x, d->k, &a->k, next, a->keys, a->head_size);
-    }
+    if (part->has_next)
+        add_next_head(x, a, d, &part->next);
     add_ahead(x, d->y, &a->y, &head, a->queries, a->value_size);
     pace_ahead(x, tiles_of(a, FORWARD_PRODUCTS));
 }

@@ -274,9 +274,7 @@ static void gradient_ahead(ahead *x, const ot__attention_plan *plan, const ot__a
     if (part->has_next) {
         add_ahead(x, d->y, &a->y, next, a->queries, a->value_size);
         add_ahead(x, d->dy, &a->y, next, a->queries, a->value_size);
-        add_ahead(x, d->q, &a->q, next, a->queries, a->head_size);
-        add_ahead(x, d->v, &a->v, next, a->keys, a->value_size);
-        add_ahead(x, d->k, &a->k, next, a->keys, a->head_size);
+        add_next_head(x, a, d, next);
     }
     add_ahead(x, d->dv, &a->v, &head, a->keys, a->value_size);
     add_ahead(x, d->dk, &a->k, &head, a->keys, a->head_size);
