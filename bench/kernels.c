@@ -67,15 +67,29 @@ static double now(int n_threads)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-// As operands lie in a session: pages of 2 MiB where they fit.
+// As values lie in a session: in one block, which has pages of 2 MiB. Those of a problem are taken
+// from its start.
+static struct {
+    char *block;
+    size_t used;
+} arena;
+
+enum { ALIGNMENT = 64 };
+static const size_t ARENA_BYTES = (size_t)1 << 30;
+
 static void *memory(size_t n_bytes)
 {
-    void *p = ot__alloc_aligned(n_bytes);
+    const size_t whole = (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    void *p;
 
-    if (p == NULL) {
+    if (arena.block == NULL)
+        arena.block = ot__alloc_aligned(ARENA_BYTES);
+    if (arena.block == NULL || whole > ARENA_BYTES - arena.used) {
         fprintf(stderr, "bench_kernels: no memory for %zu bytes\n", n_bytes);
         exit(1);
     }
+    p = arena.block + arena.used;
+    arena.used += whole;
     return p;
 }
 
@@ -340,7 +354,6 @@ static void measure(const problem *p, const entry *entries, int n_entries, int n
                 all[i * n_samples + s] = seconds(p, &entries[i], repeats[i]);
     for (int i = 0; i < n_entries; i++)
         print_samples(entries[i].name, &all[i * n_samples], wanted[i]);
-    ot__free_aligned(all);
 }
 
 // The name of the entry that products of this size run by.
@@ -370,13 +383,8 @@ static void answer(problem *p, int n_samples)
     measure(p, entries, n, n_samples);
     printf("}\n");
     fflush(stdout);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         ot__dnnl_destroy(entries[i].program);
-        ot__free_aligned(entries[i].scratch);
-    }
-    ot__free_aligned(p->a);
-    ot__free_aligned(p->b);
-    ot__free_aligned(p->y);
 }
 
 // ---- attention ----
@@ -468,13 +476,6 @@ static void answer_attention(const ot__attention *a, int n_threads, int n_sample
     measure(&p, entries, 3, n_samples);
     printf("}\n");
     fflush(stdout);
-    ot__free_aligned(entries[0].scratch);
-    ot__free_aligned(entries[1].scratch);
-    for (int i = 3; i < n; i++)
-        ot__free_aligned(entries[i].scratch);
-    for (int i = 0; i < N_TENSORS; i++)
-        ot__free_aligned(x[i]);
-    ot__free_aligned(lse);
 }
 
 int main(int argc, char **argv)
@@ -488,6 +489,7 @@ int main(int argc, char **argv)
     n_threads = atoi(argv[1]);
     ot__parallel_set(n_threads);
     while (fgets(line, sizeof line, stdin) != NULL) {
+        arena.used = 0;
         if (sscanf(line, "product %" SCNd64 "%" SCNd64 "%" SCNd64 "%" SCNd64 "%d%d%d", &batches, &m,
                    &n, &k, &a_transposed, &b_transposed, &n_samples) == 7) {
             problem p = {.g = {.m = m,

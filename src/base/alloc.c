@@ -128,7 +128,7 @@ static void use_huge_pages(char *block, size_t n_bytes)
     const uintptr_t page = (uintptr_t)1 << 21, start = (uintptr_t)block;
     const size_t before = (size_t)((page - start % page) % page);
 
-    if (current.reallocate == standard_reallocate && n_bytes >= before + 2 * page)
+    if (current.reallocate == standard_reallocate && n_bytes >= before + page)
         (void)madvise(block + before, (n_bytes - before) / page * page, MADV_HUGEPAGE);
 #else
     (void)block;

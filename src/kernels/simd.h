@@ -77,12 +77,18 @@ OT_SIMD_INLINE ot__vector ot__vector_of(float x)
     return (ot__vector){0} + x;
 }
 
-// a > b ? a : b of each lane: b where either is NaN.
+// a > b ? a : b of each lane: b where either is NaN. x86 does that at once, which GCC does not see.
 OT_SIMD_INLINE ot__vector ot__vector_max(ot__vector a, ot__vector b)
 {
+#if OT_ISA_LEVEL == 2
+    return (ot__vector)_mm512_max_ps((__m512)a, (__m512)b);
+#elif OT_ISA_LEVEL == 1 && defined(__AVX2__)
+    return (ot__vector)_mm256_max_ps((__m256)a, (__m256)b);
+#else
     const ot__vector_bits greater = (ot__vector_bits)(a > b);
 
     return (ot__vector)(((ot__vector_bits)a & greater) | ((ot__vector_bits)b & ~greater));
+#endif
 }
 
 // Half a register of floats, and a register of doubles.

@@ -101,13 +101,16 @@ static void clear_late(const score_block *b, float *scores)
 
 enum { EXPS = 4 }; // vectors at once
 
-// Of n vectors, a constant where this is called: e^x for x up to 88; 0 below -87.7. All of them
-// step by step, because each step waits for the one before.
+// Of n vectors, a constant where this is called: e^x for x up to 88; 0 below -87.7. 2^t, t = x *
+// log2(e), as 2^n * 2^r, n the integer next to t. All of them step by step, because each step waits
+// for the one before.
 OT_SIMD_INLINE void block_exps(ot__vector *x, int n)
 {
-    static const float terms[] = {1.3981999507e-3F, 8.3334519073e-3F, 4.1665795894e-2F,
-                                  1.6666665459e-1F, 5.0000001201e-1F};
-    const ot__vector round = ot__vector_of(12582912.0F); // as in ot__vexp
+    // 2^r for r from -0.5 to 0.5, exact at 0: relative errors up to 9.2e-8.
+    static const float terms[] = {1.3264727247e-3F, 9.6715126881e-3F, 5.5507337436e-2F,
+                                  2.4022242085e-1F, 6.9314697760e-1F, 1.0F};
+    static const float log2_e = 1.44269504F;
+    const ot__vector round = ot__vector_of(12582912.0F + 127); // 1.5 * 2^23
     ot__vector t[EXPS], r[EXPS], p[EXPS];
 
     OT_SIMD_UNROLL
@@ -115,25 +118,22 @@ OT_SIMD_INLINE void block_exps(ot__vector *x, int n)
         x[i] = ot__vector_max(ot__vector_of(-88.0F), x[i]);
     OT_SIMD_UNROLL
     for (int i = 0; i < n; i++)
-        t[i] = x[i] * 1.44269504F + round;
+        t[i] = x[i] * log2_e + round;
     OT_SIMD_UNROLL
     for (int i = 0; i < n; i++)
-        r[i] = (x[i] - (t[i] - round) * 0.693359375F) + (t[i] - round) * 2.12194440e-4F;
+        r[i] = x[i] * log2_e - (t[i] - round);
     OT_SIMD_UNROLL
     for (int i = 0; i < n; i++)
-        p[i] = ot__vector_of(1.9875691500e-4F);
+        p[i] = ot__vector_of(terms[0]);
     OT_SIMD_UNROLL
-    for (int term = 0; term < (int)OT_COUNT(terms); term++)
+    for (int term = 1; term < (int)OT_COUNT(terms); term++)
         OT_SIMD_UNROLL
     for (int i = 0; i < n; i++)
         p[i] = p[i] * r[i] + terms[term];
+    // 2^n: n + 127 is in the low bits of t, and 0 gives 0.
     OT_SIMD_UNROLL
     for (int i = 0; i < n; i++)
-        p[i] = p[i] * (r[i] * r[i]) + r[i] + 1.0F;
-    // 2^n; n is in the low bits of t, and -127 gives 0.
-    OT_SIMD_UNROLL
-    for (int i = 0; i < n; i++)
-        x[i] = p[i] * (ot__vector)(((ot__vector_bits)t[i] + 127U) << 23);
+        x[i] = p[i] * (ot__vector)((ot__vector_bits)t[i] << 23);
 }
 
 // A vector of each of n keys, n a constant where this is called: scores become e^(score - shift).
