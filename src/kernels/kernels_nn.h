@@ -27,7 +27,8 @@ typedef struct ot__gemm {
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
-// ---- simd_gemm.c, gemm.c: the same product, sums in f32 in the order of k, or lane by lane ----
+// ---- simd_gemm.c, gemm_plan.c, gemm.c: the same product, sums in f32 in the order of k, or lane
+// by lane ----
 //
 // Operands that the innermost loop cannot read where they lie are copied block by block into the
 // order it reads them in, in f32 whatever they are. Threads share y, never k, so their number does
@@ -89,6 +90,7 @@ typedef struct ot__gemm_kernel {
     void (*multiply)(float *y, int64_t y_row, const float *a, int64_t a_row, const float *panels,
                      const ot__gemm_panels *p);
     int64_t lanes, tile_rows, tile_columns, depth, width; // of the innermost loop and its blocks
+    int64_t most_columns;                                 // of a tile that has all of y's
     int64_t panel_columns;
     // Lanes go along k where rows or columns would fill at most so many eighths of those of their
     // vectors; 0: never. Also where they fill one vector and k is at least full_dots_depth.
@@ -100,7 +102,7 @@ typedef struct ot__gemm_kernel {
     int64_t rows_of_y, rows_floats, rows_depth, wide_depth, rows_columns;
     int64_t rows_scratch;               // floats of them while k passes by
     int64_t columns_depth, large_depth; // of blocks where columns of a are contiguous
-    int64_t most_depth;                 // where y has fewer columns than a block
+    int64_t most_depth, depth_of_one;   // where y has fewer columns than a block, or than a tile
     int64_t most_width;                 // where the second cache is large
     int64_t a_row;                      // floats of a row of a tile that is copied by rows
     int64_t few_panels;                 // of y, and

@@ -17,33 +17,36 @@
 
 #include "kernels/simd_floats.h"
 
-// MAX_ROWS of MAX_VECTORS: as many sums as registers hold beside the vectors of b and one of a.
+// MAX_ROWS of USUAL_VECTORS: as many sums as registers hold beside the vectors of b and one of a.
 // Tiles of one vector have ROWS_OF_ONE rows, without which there would be fewer sums than
-// multiplications under way; such tiles read a where it lies. Blocks of b are DEPTH rows of WIDTH
-// columns; where y has fewer columns they are deeper, up to MOST_DEPTH, and where they would take
-// less than half of the second cache, wider, up to MOST_WIDTH. Where columns of `a` are contiguous,
-// blocks are COLUMNS_DEPTH deep: with it a panel stays in the first cache. Where y is large they
-// are LARGE_DEPTH deep.
+// multiplications under way; where four vectors are all columns, tiles have them all and
+// ROWS_OF_FOUR rows, and `a` is read once. Both read it where it lies. Blocks of b are DEPTH rows
+// of WIDTH columns; where y has fewer columns they are deeper, up to MOST_DEPTH, or to DEPTH_OF_ONE
+// where one tile has them all, and where they would take less than half of the second cache, wider,
+// up to MOST_WIDTH. Where columns of `a` are contiguous, blocks are COLUMNS_DEPTH deep: with it a
+// panel stays in the first cache. Where y is large they are LARGE_DEPTH deep.
 #if OT_ISA_LEVEL == 2 // 32 registers
 #define MAX_ROWS 8
 #define ROWS_OF_ONE 12
-#define MAX_VECTORS 3
-enum { DEPTH = 512, WIDTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 512 };
+#define ROWS_OF_FOUR 6
+#define MAX_VECTORS 4
+enum { DEPTH = 512, WIDTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 512, DEPTH_OF_ONE = 1024 };
 #elif OT_ISA_LEVEL == 1 // 16 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 12
 #define MAX_VECTORS 2
-enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 1024 };
+enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 1024, DEPTH_OF_ONE = 1024 };
 #elif defined(__aarch64__) // 32 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 6
+#define ROWS_OF_FOUR 6
 #define MAX_VECTORS 4
-enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256 };
+enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, DEPTH_OF_ONE = 256 };
 #else
 #define MAX_ROWS 4
 #define ROWS_OF_ONE 4
 #define MAX_VECTORS 2
-enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256 };
+enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, DEPTH_OF_ONE = 256 };
 #endif
 enum {
     TILE_ROWS = MAX_ROWS,
@@ -51,6 +54,7 @@ enum {
     TILE_VECTORS = MAX_VECTORS,
     LANES = OT_VECTOR_LANES,
     TILE_COLUMNS = TILE_VECTORS * LANES,
+    USUAL_VECTORS = OT_ISA_LEVEL == 2 ? 3 : TILE_VECTORS,
     PADDING = 16, // rows of `a` in scratch must not fall on the same lines of the cache
     A_ROW = DEPTH + PADDING,
     MOST_WIDTH = OT_ISA_LEVEL == 2 ? 384 : WIDTH,
@@ -175,11 +179,14 @@ static bool finishes_after(const ot__gemm_plan *plan, const block *x)
     return x->k + x->depth == plan->g.k && plan->staged_rows == 0 && plan->y_column == 1;
 }
 
-static block gemm_block_of(const ot__gemm_part *part, int64_t k, int64_t depth, float *copy)
+static block gemm_block_of(const ot__gemm_plan *plan, const ot__gemm_part *part, int64_t k,
+                           int64_t depth, float *copy)
 {
     const int64_t columns = part->column_end - part->column;
     const int64_t n_vectors = (columns + LANES - 1) / LANES;
-    const int64_t n_panels = (n_vectors + TILE_VECTORS - 1) / TILE_VECTORS;
+    const bool is_one = n_vectors == TILE_VECTORS && plan->a_floats == 0;
+    const int64_t most = is_one ? TILE_VECTORS : USUAL_VECTORS;
+    const int64_t n_panels = (n_vectors + most - 1) / most;
 
     return (block){.columns = columns,
                    .n_panels = n_panels,
@@ -188,6 +195,12 @@ static block gemm_block_of(const ot__gemm_part *part, int64_t k, int64_t depth, 
                    .k = k,
                    .depth = depth,
                    .copy = copy};
+}
+
+// The most rows that tiles of every panel have.
+static int64_t tile_height(const ot__gemm_plan *plan, const block *x)
+{
+    return plan->a_floats > 0 ? TILE_ROWS : tallest(plan->g.a_row, x->vectors + (x->n_wider > 0));
 }
 
 // The rows of a part against a block of b, row of tiles by row of tiles. After the last block their
@@ -199,10 +212,9 @@ static void multiply_along(const ot__gemm_plan *plan, const ot__gemm_data *data,
     const ot__gemm *g = &plan->g;
     const void *a = plan->is_swapped ? data->b : data->a;
     const bool by_rows = g->a_column == 1, reads_a = plan->a_floats == 0;
-    const bool is_tall = reads_a && x->n_panels == 1 && x->vectors == 1;
     const bool is_strip = reads_a && plan->y_column != 1;
     const int64_t rows = part->row_end - part->row;
-    const int64_t height = is_strip ? STRIP_ROWS : is_tall ? tallest(g->a_row, 1) : TILE_ROWS;
+    const int64_t height = is_strip ? STRIP_ROWS : tile_height(plan, x);
     const int64_t n_tiles = (rows + height - 1) / height;
 
     for (int64_t t = 0; t < n_tiles; t++) {
@@ -248,7 +260,9 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
 {
     const ot__gemm *g = &plan->g;
     const void *a = plan->is_swapped ? data->b : data->a, *b = plan->is_swapped ? data->a : data->b;
-    const int64_t rows = part->row_end - part->row, n_tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    const int64_t rows = part->row_end - part->row;
+    const int64_t most = OT_MIN(tile_height(plan, x), (int64_t)TILE_ROWS);
+    const int64_t n_tiles = (rows + most - 1) / most;
     const bool copies = plan->a_floats > 0;
     const int64_t n_blocks = copies ? (rows + plan->a_rows - 1) / plan->a_rows : 1;
 
@@ -309,7 +323,7 @@ static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
     for (int64_t d = 0; d < n_depths; d++) {
         const int64_t k = g->k * d / n_depths, depth = g->k * (d + 1) / n_depths - k;
         const bool adds = d > 0 || accumulates;
-        block x = gemm_block_of(part, k, depth, scratch + plan->a_floats);
+        block x = gemm_block_of(plan, part, k, depth, scratch + plan->a_floats);
 
         if (plan->reads_b) {
             x.origin = (const float *)b + k * g->b_row + part->column;
@@ -440,10 +454,12 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .wide_depth = WIDE_DEPTH,
     .rows_columns = ROWS_COLUMNS,
     .tile_rows = TILE_ROWS,
-    .tile_columns = TILE_COLUMNS,
+    .tile_columns = USUAL_VECTORS * LANES,
+    .most_columns = TILE_COLUMNS,
     .panel_columns = PANEL_VECTORS * LANES,
     .depth = DEPTH,
     .most_depth = MOST_DEPTH,
+    .depth_of_one = DEPTH_OF_ONE,
     .columns_depth = COLUMNS_DEPTH,
     .large_depth = LARGE_DEPTH,
     .width = WIDTH,

@@ -19,6 +19,10 @@ enum { CLASH = 4096 / sizeof(float) };
 // 8 rows: 4096 16 1024 a b 74 and 107, 2048 10 1024 45 and 65.
 static int64_t tallest(int64_t a_row, int64_t vectors)
 {
+#ifdef ROWS_OF_FOUR
+    if (vectors == 4)
+        return ROWS_OF_FOUR;
+#endif
     return vectors == 1 && a_row % CLASH != 0 ? MOST_ROWS : TILE_ROWS;
 }
 
@@ -62,17 +66,21 @@ static void multiply_strip(target *t, operands *o, int64_t rows, int64_t vectors
 static void spill_columns(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t rows,
                           int64_t columns, bool accumulates)
 {
-    float turned[TILE_COLUMNS * STRIP_ROWS];
+    float turned[LANES * STRIP_ROWS];
 
     if (!accumulates) {
         ot__transpose_floats(&OT_ISA_NAME(ot__moves), y, plan->y_column, buffer, TILE_COLUMNS,
                              columns, rows);
         return;
     }
-    ot__transpose_floats(&OT_ISA_NAME(ot__moves), turned, STRIP_ROWS, buffer, TILE_COLUMNS, columns,
-                         rows);
-    for (int64_t j = 0; j < columns; j++)
-        store_line(y + j * plan->y_column, turned + j * STRIP_ROWS, rows, true);
+    for (int64_t j = 0; j < columns; j += LANES) {
+        const int64_t n = OT_MIN(columns - j, (int64_t)LANES);
+
+        ot__transpose_floats(&OT_ISA_NAME(ot__moves), turned, STRIP_ROWS, buffer + j, TILE_COLUMNS,
+                             n, rows);
+        for (int64_t i = 0; i < n; i++)
+            store_line(y + (j + i) * plan->y_column, turned + i * STRIP_ROWS, rows, true);
+    }
 }
 
 // `buffer`: at most STRIP_ROWS rows, TILE_COLUMNS apart.

@@ -244,6 +244,28 @@ static void few_rows_or_columns_agree(void **state)
     }
 }
 
+// One tile has all columns, in deeper blocks; y as it is and transposed.
+static void columns_of_one_tile_agree(void **state)
+{
+    const ot__gemm_kernel *kernel;
+
+    (void)state;
+    for (int isa = 0; (kernel = ot__gemm_kernel_at(isa)) != NULL; isa++) {
+        const int64_t most = kernel->most_columns;
+        const int64_t n[] = {most - kernel->lanes + 1, most - 1, most, most + 1};
+        const int64_t k[] = {7, kernel->depth_of_one, kernel->depth_of_one + 5};
+
+        for (size_t i = 0; i < OT_COUNT(n) * OT_COUNT(k); i++)
+            for (int64_t rows = 1; rows <= LARGEST_TILE; rows++) {
+                const int64_t m = 2 * LARGEST_TILE + rows;
+                const problem p = {m, n[i % OT_COUNT(n)], k[i / OT_COUNT(n)], rows % 2 != 0, false};
+
+                check_product(kernel, &p, 1);
+                check_product(kernel, &(problem){p.n, m, p.k, false, true}, 2);
+            }
+    }
+}
+
 // Blocks are deeper then; y as it is and transposed.
 static void few_columns_of_many_rows_agree(void **state)
 {
@@ -440,6 +462,7 @@ int main(void)
         cmocka_unit_test(products_agree_with_sums_in_f64),
         cmocka_unit_test(sizes_around_tiles_and_blocks_agree),
         cmocka_unit_test(few_rows_or_columns_agree),
+        cmocka_unit_test(columns_of_one_tile_agree),
         cmocka_unit_test(few_columns_of_many_rows_agree),
         cmocka_unit_test(ends_of_lines_count_once),
         cmocka_unit_test(products_of_the_library_agree_with_sums_in_f64),

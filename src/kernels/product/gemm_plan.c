@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+// The product in f32 for the processor at hand: which way round, in which blocks, and what is
+// copied.
+#include "kernels/kernels.h"
+
+// Multiplications below which a second thread costs more than it saves.
+enum { THREAD_MIN = 100000, ALIGNMENT_FLOATS = 16 };
+
+// y^T = b^T * a^T: the operand that needs transposing element by element becomes the smaller one.
+// Elements of y cost so many times as much, and less where y is small: they are transposed tile by
+// tile. By bench kernels, Intel with AVX-512, GFLOP/s:
+//
+//   a * b^T       as it is  swapped  AVX2: as it is  swapped
+//   32 100 100    111       130            63        73
+//   64 84 120     128       132            71        73
+//   64 512 784    139       156            75        82
+//   128 512 512   158       165            81        84
+//   128 768 768   151       156            78        80
+//   256 1024 1024 156       157            81        77
+//   256 3072 768  154       149            79        70
+//   512 768 3072  160       149            82        74
+static const double COST_OF_Y = 3, COST_OF_SMALL_Y = 0.4, SMALL_Y = 0x1p16;
+
+static bool should_swap(const ot__gemm *g)
+{
+    const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    const double cost = m * n <= SMALL_Y ? COST_OF_SMALL_Y : COST_OF_Y;
+
+    if (g->b_column == 1)
+        return false;
+    // As it is b is transposed; swapped a, unless its columns are contiguous, and y.
+    return (g->a_row == 1 ? 0 : m * k) + cost * m * n < n * k;
+}
+
+// Elements that no cache of most processors keeps.
+static const double UNCACHED = 0x1p22;
+
+// From so many vectors of k on the sums of their lanes cost less than lanes that are not used; at
+// most so many vectors of rows or columns are few. By ./dev bench kernels, Zen 5, GFLOP/s:
+//
+//   a * b^T   AVX-512                            AVX-512
+//             tiles lanes along k                tiles lanes along k
+//   64 4 64   30    108            64 14 512     153   218
+//   64 10 128 91    138            64 20 512     111   216
+//   64 10 512 102   203            64 28 512     176   213
+//   64 12 512 131   226            8 1000 512    103   191
+//
+// and with AVX2, Zen 3 (peak 103), where one vector of rows or columns that is full pays, too, from
+// some k on:
+//
+//   64 4 64   39    37 (Zen 5: 31, 60)           8 1000 256    67    64
+//   64 10 512 61    81                           8 1000 512    67    71
+//   64 14 512 69    82                           8 1000 2048   31    62
+//   64 16 512 87    83                           16 1024 256   82    69
+enum { LEAST_DEPTH_OF_DOTS = 4, MOST_VECTORS_OF_DOTS = 2 };
+
+// So many of the few lines stay in the cache whatever their distance, beside those of a tile.
+enum { LINES_THAT_STAY = 2 };
+
+static bool has_narrow(const ot__gemm *g)
+{
+    return ot__dtype_is_narrow(g->a_type) || ot__dtype_is_narrow(g->b_type) ||
+           ot__dtype_is_narrow(g->c_type) || ot__dtype_is_narrow(g->y_type);
+}
+
+// Elements of b that stay in the second cache of most processors.
+enum { MUCH_TO_READ = 1 << 17 };
+
+// So few elements of k, for so many columns of y, that rows of b pass by.
+static bool is_shallow(const ot__gemm *g, const ot__gemm_kernel *kernel)
+{
+    if (!ot__is_zen_3_or_4())
+        return g->k <= kernel->wide_depth && g->n >= 8 * kernel->rows_columns;
+    return (g->k <= kernel->rows_depth && g->n >= kernel->rows_columns) ||
+           (g->k <= 2 * kernel->rows_depth && g->n >= 4 * kernel->rows_columns);
+}
+
+// Rows of b are contiguous and more than a line of the cache, and y has few of them, for several of
+// which a b that stays in that cache is no hindrance; or k is small and y wide. Nothing is of 16
+// bits. By bench kernels, GFLOP/s:
+//
+//   Zen 4        AVX-512      AVX2            Intel        AVX-512      AVX2
+//                tiles rows   tiles rows                   tiles rows   tiles rows
+//   1 24 512      6    20     19    30        1 24 512       6   10     17    14
+//   1 96 512     54    48     28    46        1 96 512      49   43     23    30
+//   1 1000 1000  33    42     29    43        1 1000 1000   14   13     14    14
+//   1 1024 1024  16    42     12    42        1 1024 1024   11   13      7    14
+//   1 4096 1024  12    34     10    33        1 4096 1024   10   13      7    13
+//   2 128 512    83    74     58    61        2 128 512     56   78     41    41
+//   2 1000 2048  51    66     40    67        2 1000 2048   27   27     18    27
+//   2 1024 1024  30    74     23    69        2 1024 1024   22   28     15    27
+//   4 1000 1000 100    102    74    100       4 1000 1000   54   53     24    51
+//   4 1024 1024  70    112    66    96        4 1024 1024   39   45     23    54
+//   1024 32 8    64    64     62    40        1024 32 8     48   42     56    54
+//   64 64 8      73    83     67    59        64 64 8       67   48     60    60
+//   64 256 4     68    87     62    87        64 256 4      86   78     55    52
+//   64 256 8     85    105    84    92        64 256 8     129  134     75    74
+//   64 256 16    98    104    99    87        64 256 16    150  136     82    81
+//   8192 256 8   84    103    83    84        8192 256 8    93   65     73    52
+//   16 4096 16   76    110    75    52        16 4096 16   136  130     70    67
+//                                             128 512 8    110  145     76    58
+//                                             256 512 8    123  135     79    82
+//                                             1024 1024 4   39   44     37    40
+//                                             1024 1024 16 119   93
+static bool is_for_rows(const ot__gemm *g, const ot__gemm_kernel *kernel)
+{
+    const bool is_much = g->m == 1 || g->n * g->k >= (int64_t)MUCH_TO_READ;
+    const bool is_low = g->m <= kernel->rows_of_y && g->b_column == 1 && is_much;
+
+    return !has_narrow(g) && g->n > ALIGNMENT_FLOATS && (is_low || is_shallow(g, kernel));
+}
+
+// Both operands have k contiguous, y few rows or columns, and nothing is of 16 bits.
+static bool is_for_dots(const ot__gemm *g, const ot__gemm_kernel *kernel)
+{
+    const int64_t few = OT_MIN(g->m, g->n), lanes = kernel->lanes;
+    const int64_t n_vectors = (few + lanes - 1) / lanes;
+    const bool is_sparse = 8 * few <= kernel->dots_eighths * n_vectors * lanes;
+    const bool is_near = (double)OT_MAX(g->m, g->n) * (double)g->k < UNCACHED;
+    const bool is_full = few == lanes && is_near && kernel->full_dots_depth > 0;
+
+    return !has_narrow(g) && g->a_column == 1 && g->b_row == 1 && g->b_column != 1 &&
+           g->k >= LEAST_DEPTH_OF_DOTS * lanes && n_vectors <= MOST_VECTORS_OF_DOTS &&
+           (is_sparse || (is_full && g->k >= kernel->full_dots_depth));
+}
+
+// The parts that make the threads copy least: each part of the rows copies b, each of the columns
+// a.
+static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_threads)
+{
+    const ot__gemm *g = &plan->g;
+    const double multiplications = (double)g->m * (double)g->n * (double)g->k;
+    double least = -1;
+
+    plan->n_row_parts = plan->n_col_parts = 1;
+    n_threads = (int)OT_MIN((double)n_threads, 1 + multiplications / THREAD_MIN);
+    for (int rows = 1; rows <= n_threads; rows++) {
+        const int columns = n_threads / rows;
+        const double cost = (double)g->m * columns + (double)g->n * rows;
+
+        if (rows * columns != n_threads || (rows > 1 && rows * kernel->tile_rows > g->m) ||
+            (columns > 1 && columns * kernel->tile_columns > g->n))
+            continue;
+        if (least < 0 || cost < least) {
+            least = cost;
+            plan->n_row_parts = rows;
+            plan->n_col_parts = columns;
+        }
+    }
+}
+
+static int64_t whole_tiles(int64_t extent, int64_t tile)
+{
+    return (extent + tile - 1) / tile * tile;
+}
+
+static int64_t whole_lines(int64_t n_floats)
+{
+    return whole_tiles(n_floats, ALIGNMENT_FLOATS);
+}
+
+// Floats that the second cache holds.
+static int64_t second_cache(void)
+{
+    return ot__second_cache() / (int64_t)sizeof(float);
+}
+
+// Rows that are contiguous are read where they lie, columns where there are too few of them, of y
+// or of rows to pay for copying.
+static bool reads_a(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+{
+    const ot__gemm *g = &plan->g;
+    const int64_t few = kernel->few_panels * kernel->tile_columns * plan->n_col_parts;
+
+    return !ot__dtype_is_narrow(g->a_type) &&
+           (g->a_column == 1 || g->n <= few || g->m <= kernel->few_rows ||
+            g->k <= kernel->few_columns);
+}
+
+// What is copied of `a` at a time where it is not read: a tile where its rows are contiguous or
+// columns are so few that tiles go along a block of b, else as many as half of the second cache
+// holds.
+static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+{
+    const ot__gemm *g = &plan->g;
+    const int64_t depth = OT_MIN(g->k, plan->depth);
+    const int64_t most = OT_MIN(second_cache() / 2 / depth, kernel->most_copied_rows);
+
+    if (reads_a(plan, kernel))
+        return;
+    if (g->a_column == 1) {
+        plan->a_floats = kernel->tile_rows * kernel->a_row;
+    } else if (g->k <= kernel->shallow) {
+        plan->a_floats = whole_lines(kernel->tile_rows * depth);
+    } else {
+        plan->a_rows = OT_MAX(most / kernel->tile_rows, 1) * kernel->tile_rows;
+        plan->a_floats =
+            whole_lines(OT_MIN(plan->a_rows, whole_tiles(g->m, kernel->tile_rows)) * depth);
+    }
+}
+
+// Results are rounded, or what is added to them is widened.
+static bool is_staged(const ot__gemm *g)
+{
+    return ot__dtype_is_narrow(g->y_type) || ot__dtype_is_narrow(g->c_type);
+}
+
+// A y that no cache keeps is added to as few times as possible, although a panel of b does not stay
+// in the first cache then. a^T * b, GFLOP/s by the depth, on Intel:
+//
+//   AVX-512         192   512      AVX2            192   512
+//   1024 16384 512  168   187      1024 16384 512  105   109
+//   768 30522 512   154   185      768 30522 512   77    107
+//   768 3072 512    195   182      4096 4096 1024  110   110
+//   (peak 175)                     (peak 88)
+//   1024 4096 1024  150   156      1024 4096 1024  78    80
+//   2048 2048 2048  152   155      2048 2048 2048  80    81
+//   1024 1024 4096  157   153      768 3072 512    77    81
+//
+// A block of few columns takes as much of the cache when it is deeper, and y is then written less
+// often. Where one tile has all of them each row of `a` is read once, the longer the better; Intel,
+// AVX-512, 512 and 1024 deep: 4096 48 1024 a b 167 and 176, 1024 16 4096 115 and 121, 64 512 784 a
+// b^T 149 and 159.
+static int64_t block_depth(const ot__gemm *g, const ot__gemm_kernel *kernel)
+{
+    const int64_t columns = whole_tiles(g->n, kernel->lanes);
+    const int64_t depth = kernel->depth * kernel->width / columns;
+    const int64_t most =
+        columns <= kernel->most_columns ? kernel->depth_of_one : kernel->most_depth;
+
+    if (g->a_column != 1)
+        return (double)g->m * (double)g->n < UNCACHED ? kernel->columns_depth : kernel->large_depth;
+    if (ot__dtype_is_narrow(g->a_type))
+        return kernel->depth;
+    return OT_MAX(kernel->depth, OT_MIN(depth, most));
+}
+
+// Rows of b, as many as a block is deep, fall on the same lines of the second cache, or nearly:
+// together they would fill it.
+static bool rows_clash(const ot__gemm *g, const ot__gemm_kernel *kernel)
+{
+    const int64_t fit = second_cache() / kernel->depth;
+    int64_t apart = 1, near;
+
+    while (2 * apart <= fit)
+        apart *= 2;
+    near =
+        (g->b_row + ALIGNMENT_FLOATS - 1) % apart; // of a multiple less than a line on both sides
+    return g->b_row > ALIGNMENT_FLOATS && near < 2 * ALIGNMENT_FLOATS - 1;
+}
+
+// Rows of b begin anywhere in a line of the cache: each row of a panel touches one more. 256 rows
+// and more gain by copying (Zen 4, GFLOP/s where b is read and copied: 512 30522 768 107 and 109,
+// 256 50257 768 104 and 109, 32 30522 768 106 and 101).
+static bool has_loose_rows(const ot__gemm *g)
+{
+    return g->b_row % ALIGNMENT_FLOATS != 0;
+}
+
+// So many rows of `a` do not pay for copying b.
+static int64_t rows_reading(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel, bool is_far)
+{
+    const ot__gemm *g = &plan->g;
+    const int64_t near = 2 * g->n * g->k <= second_cache() ? 2 * kernel->tile_rows : 0;
+
+    if (plan->a_rows > 0)
+        return kernel->tile_rows;
+    if (rows_clash(g, kernel))
+        return OT_MAX(kernel->rows_clashing, near);
+    if (is_far && has_loose_rows(g))
+        return OT_MIN(kernel->rows_loose, kernel->rows_reading);
+    return OT_MAX(kernel->rows_reading, near);
+}
+
+// Rows of `a` that wait in a cache while tiles go down the panels of a large b: on Zen 3 and 4 in
+// the third, which is near, elsewhere in an eighth of the second. AVX-512, GFLOP/s along and down:
+//
+//   Zen 4                     Intel
+//   2048 768 768   109 112    64 30522 768 96  118    192 3072 768 149 143
+//   4096 3072 768  111 109    64 4096 1024 123 129    256 768 3072 146 151
+//   8192 768 768   109 95     128 768 3072 146 154    512 3072 768 156 146
+static int64_t rows_waiting(const ot__gemm_kernel *kernel)
+{
+    const int64_t fit = second_cache() / 8 / kernel->depth;
+
+    return ot__is_zen_3_or_4() ? kernel->rows_down : OT_MIN(fit, kernel->rows_down);
+}
+
+// Rows of b that are contiguous are read where they lie, by the first tiles of a part at least;
+// where all of b takes at most half of the second cache, by two. On Zen 3 with AVX2, GFLOP/s where
+// b is copied and where both tiles of rows read it:
+//
+//   8 300 192  69  80     8 1000 256   75  68
+//   8 512 64   65  78     8 1280 1000  76  71
+//   10 512 64  73  90     10 256 512   79  74
+//   12 512 128 78  84     10 784 128   78  81
+//
+// Tiles go down the panels of a b that is larger than the second cache: each panel is fetched while
+// tiles multiply the one before. Zen 4, GFLOP/s where they go along blocks of b and down its panels
+// (peak 118):
+//
+//                 AVX-512     AVX2                        AVX-512     AVX2
+//   16 30522 768  39   97     32   85    16 4096 1024     72   109    55   75
+//   64 30522 768  75   107    63   95    64 4096 1024     93   111    81   96
+//   64 30528 768  92   111    83   104   256 4096 1024    107  113
+//   128 30522 768 90   108    76   97    512 30522 768    102  108
+static void plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+{
+    const ot__gemm *g = &plan->g;
+    const int64_t rows = (g->m + plan->n_row_parts - 1) / plan->n_row_parts;
+    const bool is_far = g->n * g->k > second_cache();
+
+    plan->reads_b = g->b_column == 1 && !ot__dtype_is_narrow(g->b_type) && !is_staged(g);
+    plan->copies_b = plan->reads_b && rows > rows_reading(plan, kernel, is_far);
+    plan->goes_down = plan->a_rows > 0 || (plan->reads_b && plan->a_floats == 0 && is_far &&
+                                           g->m <= rows_waiting(kernel));
+    plan->is_one_panel = plan->goes_down || (plan->reads_b && !plan->copies_b);
+}
+
+// All columns are one block, of which one panel is copied at a time, where tiles go down them,
+// unless rows are staged.
+static int64_t block_width(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+{
+    const int64_t fit = second_cache() / 2 / kernel->depth;
+
+    if (plan->goes_down)
+        return is_staged(&plan->g) ? kernel->staged_width : whole_tiles(plan->g.n, kernel->lanes);
+    return OT_MAX(kernel->width, OT_MIN(fit, kernel->most_width));
+}
+
+// Rows of a large `a` are fetched by the tiles above them, but on Intel, which sees them coming.
+// GFLOP/s without and with it, AVX-512 (Zen 4 with AVX2 as with it):
+//
+//   Zen 4                    Intel
+//   16384 64 256  102 111    16384 64 256  151 149
+//   8192 768 768  109 113    4096 64 1024  170 157
+//   4096 768 3072 102 111    2048 64 512 a b^T 168 157
+static bool walks_a(const ot__gemm_plan *plan)
+{
+    const ot__gemm *g = &plan->g;
+
+    return !ot__is_intel() && plan->a_floats == 0 && g->a_column == 1 && !plan->goes_down &&
+           g->m * g->k > second_cache();
+}
+
+static void plan_rows(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+{
+    const ot__gemm *g = &plan->g;
+    const int64_t rows = OT_MIN(g->m, kernel->rows_of_y);
+
+    plan->width = OT_MIN(kernel->rows_floats / rows / kernel->lanes * kernel->lanes,
+                         whole_tiles(g->n, kernel->lanes));
+    // A copy of b, or sums.
+    plan->scratch_bytes =
+        (size_t)whole_lines(g->b_column != 1 ? g->k * plan->width : kernel->rows_scratch) *
+        sizeof(float);
+}
+
+static void plan_dots(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+{
+    const ot__gemm *g = &plan->g;
+    const int64_t few = OT_MIN(g->m, g->n);
+
+    plan->depth = few <= LINES_THAT_STAY ? g->k : OT_MIN(g->k, kernel->dots_depth);
+    if (plan->depth < g->k)
+        plan->scratch_bytes = (size_t)(few * kernel->dots_row) * sizeof(float);
+}
+
+void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
+                        int n_threads)
+{
+    int64_t depth, width, n_floats;
+
+    *plan = (ot__gemm_plan){.g = *g,
+                            .y_column = 1,
+                            .by_dots = is_for_dots(g, kernel),
+                            .by_rows = is_for_rows(g, kernel)};
+    plan->is_swapped = !plan->by_dots && !plan->by_rows && should_swap(g);
+    if (plan->is_swapped) {
+        plan->g = (ot__gemm){.m = g->n,
+                             .n = g->m,
+                             .k = g->k,
+                             .alpha = g->alpha,
+                             .beta = g->beta,
+                             .a_row = g->b_column,
+                             .a_column = g->b_row,
+                             .b_row = g->a_column,
+                             .b_column = g->a_row,
+                             .c_row = g->c_column,
+                             .c_column = g->c_row,
+                             .y_row = 1,
+                             .a_type = g->b_type,
+                             .b_type = g->a_type,
+                             .c_type = g->c_type,
+                             .y_type = g->y_type};
+        plan->y_column = g->y_row;
+    }
+    share_out(plan, kernel, n_threads);
+    if (plan->by_rows) {
+        plan_rows(plan, kernel);
+        return;
+    }
+    if (plan->by_dots) {
+        plan_dots(plan, kernel);
+        return;
+    }
+    plan->depth = block_depth(&plan->g, kernel);
+    size_copies(plan, kernel);
+    plan_reading_b(plan, kernel);
+    plan->walks_a = walks_a(plan);
+    plan->width = block_width(plan, kernel);
+    depth = OT_MIN(plan->g.k, plan->depth);
+    width = OT_MIN(whole_tiles(plan->g.n, kernel->lanes), plan->width);
+    n_floats =
+        whole_lines(plan->a_floats +
+                    depth * (plan->is_one_panel ? OT_MIN(width, kernel->most_columns) : width));
+    if (is_staged(&plan->g)) {
+        // Of one block of k no panel is copied twice, however few rows are staged, unless it makes
+        // place for the next.
+        plan->staged_rows = OT_MIN(
+            plan->g.k <= plan->depth && plan->a_rows == 0 ? kernel->tile_rows : kernel->staged_rows,
+            plan->g.m);
+        plan->stage_at = n_floats;
+        n_floats = whole_lines(n_floats + plan->staged_rows * width);
+    }
+    plan->scratch_bytes = (size_t)n_floats * sizeof(float);
+}
+
+// Of tiles the largest of each kind: operands contiguous along either axis, of 32 or 16 bits, y
+// small or large.
+size_t ot__gemm_most_scratch(const ot__gemm_kernel *kernel)
+{
+    enum { ROOT_OF_LARGE_Y = 1 << 11, KINDS = 16 };
+    const int64_t passing =
+        OT_MAX(kernel->rows_scratch, 2 * kernel->rows_depth * kernel->rows_floats);
+    const int64_t dots = (int64_t)MOST_VECTORS_OF_DOTS * kernel->lanes * kernel->dots_row;
+    size_t n_bytes = (size_t)whole_lines(OT_MAX(passing, dots)) * sizeof(float);
+
+    for (int kind = 0; kind < KINDS; kind++) {
+        const bool a_transposed = kind % 2 != 0, b_transposed = kind / 2 % 2 != 0;
+        const ot_dtype type = kind / 4 % 2 != 0 ? OT_BF16 : OT_F32;
+        const int64_t wide = kind / 8 != 0 ? (int64_t)ROOT_OF_LARGE_Y
+                                           : 2 * OT_MAX(kernel->depth, kernel->most_width);
+        const ot__gemm g = {.m = wide,
+                            .n = wide,
+                            .k = wide,
+                            .a_row = a_transposed ? 1 : wide,
+                            .a_column = a_transposed ? wide : 1,
+                            .b_row = b_transposed ? 1 : wide,
+                            .b_column = b_transposed ? wide : 1,
+                            .y_row = wide,
+                            .a_type = type,
+                            .b_type = type};
+        ot__gemm_plan plan;
+
+        ot__gemm_plan_make(&plan, kernel, &g, 1);
+        n_bytes = OT_MAX(n_bytes, plan.scratch_bytes);
+    }
+    return n_bytes;
+}
