@@ -257,17 +257,23 @@ static bool has_loose_rows(const ot__gemm *g)
     return g->b_row % ALIGNMENT_FLOATS != 0;
 }
 
-// So many rows of `a` do not pay for copying b.
+// So many rows of `a` do not pay for copying b. A large b of several blocks of k is copied earlier
+// on Intel; AVX-512, GFLOP/s where it is read and copied:
+//
+//   16 1024 1024 (rows clash)  94  103    512 768 3072   154 161
+//   16 4096 1024 (rows clash)  94  103    2048 768 768   167 171
+//   256 768 3072               153 158    512 30528 768  153 159
 static int64_t rows_reading(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel, bool is_far)
 {
     const ot__gemm *g = &plan->g;
     const int64_t near = 2 * g->n * g->k <= second_cache() ? 2 * kernel->tile_rows : 0;
+    const bool is_early = is_far && g->k > kernel->depth && ot__is_intel();
 
     if (plan->a_rows > 0)
         return kernel->tile_rows;
     if (rows_clash(g, kernel))
-        return OT_MAX(kernel->rows_clashing, near);
-    if (is_far && has_loose_rows(g))
+        return OT_MAX(is_early ? kernel->tile_rows : kernel->rows_clashing, near);
+    if (is_early || (is_far && has_loose_rows(g)))
         return OT_MIN(kernel->rows_loose, kernel->rows_reading);
     return OT_MAX(kernel->rows_reading, near);
 }
