@@ -74,12 +74,11 @@ static struct {
     size_t used;
 } arena;
 
-enum { ALIGNMENT = 64 };
 static const size_t ARENA_BYTES = (size_t)1 << 30;
 
 static void *memory(size_t n_bytes)
 {
-    const size_t whole = (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    const size_t whole = ot__align_up(n_bytes);
     void *p;
 
     if (arena.block == NULL)

@@ -82,7 +82,7 @@ OT_SIMD_INLINE ot__vector ot__vector_max(ot__vector a, ot__vector b)
 {
 #if OT_ISA_LEVEL == 2
     return (ot__vector)_mm512_max_ps((__m512)a, (__m512)b);
-#elif OT_ISA_LEVEL == 1 && defined(__AVX2__)
+#elif OT_ISA_LEVEL == 1
     return (ot__vector)_mm256_max_ps((__m256)a, (__m256)b);
 #else
     const ot__vector_bits greater = (ot__vector_bits)(a > b);

@@ -318,7 +318,7 @@ static void run_grad_job(const ot__attention_plan *plan, grad_job *j,
         store_positions((float *)j->d->dv + ot__heads_at(&a->v, j->batch, j->head) +
                             j->key * a->v.position,
                         &a->v, j->s.dv, j->v_pitch, n_keys, a->value_size, 1);
-    j->s.ahead = NULL;
+    j->s.ahead = NULL; // x ends here
 }
 
 static void run_dq(const ot__attention_plan *plan, const ot__attention_data *d,

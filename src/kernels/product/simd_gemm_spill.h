@@ -14,12 +14,12 @@ enum { STRIP_ROWS = CACHE_LINE % TILE_ROWS == 0 ? CACHE_LINE : CACHE_LINE * TILE
 
 enum { CLASH = 4096 / sizeof(float) };
 
-// Of a tile of one vector that reads `a` where it lies. Rows that are a multiple of CLASH apart
-// fall on the same lines of the first cache, which has places for eight. Zen 4, GFLOP/s with 12 and
-// 8 rows: 4096 16 1024 a b 74 and 107, 2048 10 1024 45 and 65.
+// The most rows of a tile that reads `a` where it lies. Rows that are a multiple of CLASH apart
+// fall on the same lines of the first cache, which has places for eight. Zen 4, GFLOP/s of one
+// vector with 12 and 8 rows: 4096 16 1024 a b 74 and 107, 2048 10 1024 45 and 65.
 static int64_t tallest(int64_t a_row, int64_t vectors)
 {
-#ifdef ROWS_OF_FOUR
+#if MAX_VECTORS > 3
     if (vectors == 4)
         return ROWS_OF_FOUR;
 #endif
