@@ -97,9 +97,12 @@ typedef struct ot__gemm_kernel {
     int64_t dots_eighths, full_dots_depth;
     int64_t dots_depth, dots_row; // of a block then, and floats of a line of it that is copied
     // Rows of b are added to y one after the other where y has at most so many rows, as many floats
-    // of them at a time; and where k is at most rows_depth, or twice that, or wide_depth, and y has
-    // rows_columns, or four times as many, or eight times.
-    int64_t rows_of_y, rows_floats, rows_depth, wide_depth, rows_columns;
+    // of them at a time; or at most rows_passed where b is far and its rows are long, or
+    // rows_passed_clashing where they fall on the same lines of the first cache; and where k is at
+    // most rows_depth, or twice that, or wide_depth, and y has rows_columns, or four times as many,
+    // or eight times.
+    int64_t rows_of_y, rows_floats, rows_passed, rows_passed_clashing;
+    int64_t rows_depth, wide_depth, rows_columns;
     int64_t rows_scratch;               // floats of them while k passes by
     int64_t columns_depth, large_depth; // of blocks where columns of a are contiguous
     int64_t most_depth, depth_of_one;   // where y has fewer columns than a block, or than a tile

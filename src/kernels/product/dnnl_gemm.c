@@ -43,9 +43,8 @@ enum { LARGE = 3072 };
 // of so many elements, on Zen 4 none.
 enum { ROWS_TO_TRANSPOSE = 1024, MUCH_TO_TRANSPOSE = 1 << 23 };
 
-// With AVX2 oneDNN is ahead from so many rows and columns of y on, if not of both, and in batches
-// of few; at some sizes between it makes half to two thirds of what it makes there.
-enum { MANY_ROWS = 512, MANY_ELEMENTS = 512 * 544, FEW_ROWS = 256 };
+// With AVX2 oneDNN is ahead in batches of at most so many rows and columns.
+enum { FEW_ROWS = 256 };
 
 // GFLOP/s of one thread, the best of many, by ./dev bench kernels, oneDNN 2.6.3:
 //
@@ -102,34 +101,26 @@ enum { MANY_ROWS = 512, MANY_ELEMENTS = 512 * 544, FEW_ROWS = 256 };
 //             128 32 128    109  112
 //             128 32 128 ^T 108  97
 //
-// With AVX2, Zen 5 makes 120 to 135 by our own code, and 128 to 136 by oneDNN's, but 68 of it for
-// 256 1024 1024 a^T * b. Zen 3 falls likewise there (peak 103; beside other work, which takes more
-// from our own code, and before that was improved):
+// With AVX2 one product is ours, everywhere at least as fast on Zen 4 without AVX-512 (peak 92):
 //
-//                           own  row-major                    own  row-major
-//   a^T * b   256 1024 1024 65   37       512 768 4096        74   86
-//             1024 256 1024 61   35       1024 ^T             77   85
-//             256 768 4096  72   68       3072 768 1024       69   82
-//   a * b     256 1024 1024 73   43       512 3072 1024       62   82
-//             1024 256 1024 83   83       1024 768 1024       80   91
-//             512 256 1024  68   71       3072 768 256        65   92
-//   a * b^T   256 1024 1024 73   78       512 768 4096        79   90
-//             1024 256 4096 82   74       3072 768 1024       69   85
-//   32 times  128 64 128    77   88       512 512 64          78   62
-//             256 64 256    56   66       256 64 256 ^T       57   83
-//             197 197 64    62   76       197 197 64 ^T       55   75
+//                           own  row-major  packing          own  row-major  packing
+//   a^T * b   768 3072 512  86   85               1024^3     84   83
+//             256 1024 1024 85   37               2048^3     84   84
+//             768 30522 512 87   84               4096 4096 512 86 86
+//   a * b     512 768 3072  86   84               1024^3     87   86
+//             512 3072 768  86   84               2048^3     86   86
+//             1024 768 256  87   86               512 30522 768 85 82
+//   a * b^T   512 768 3072  85   83        84     1024^3     86   85         85
+//             512 768 768   86   86        85     512 2048 4096 82 84        84
+//   64 times  128 128 32    79   79
+//             128 32 128    80   83
+//             32 128 128 ^T 72   76
+//   48 times  128 64 128    83   85
+//   32 times  256 64 256 ^T 76   83
+//   16 times  512 512 64    82   79
 //
-// alone on the machine, and with our own code as it is now:
-//
-//                           own  row-major                    own  row-major
-//   a^T * b   512 512 1024  90   60       512 512 4096        89   60
-//             512 528 1024  89   65       528 528 1024        91   94
-//             768 1024 1024 90   93       256 4096 1024       87   46
-//             512 512 512   94   60       2048^3              89   90
-//   a * b     512 512 1024  92   64       512 576 1024        92   93
-//             1024 768 256  97   98       512 3072 768        92   90
-//             4096 512 512  95   93       2048^3              90   91
-//   a * b^T   512 512 1024  92   86       512 2048 4096       81   90
+// On Zen 3 oneDNN makes half to two thirds of it for a^T * b of some sizes, too, and was ahead by
+// up to 3 % elsewhere before our code had its blocks of now.
 static bool answer(ot__dnnl_gemm *p, bool is_ahead, const char *reason)
 {
     p->reason = reason;
@@ -138,14 +129,10 @@ static bool answer(ot__dnnl_gemm *p, bool is_ahead, const char *reason)
 
 static bool is_ahead_with_avx2(ot__dnnl_gemm *p)
 {
-    const bool has_many = OT_MIN(p->g->m, p->g->n) >= (int64_t)MANY_ROWS &&
-                          p->g->m * p->g->n >= (int64_t)MANY_ELEMENTS;
     const bool has_few = OT_MAX(p->g->m, p->g->n) <= (int64_t)FEW_ROWS;
 
     if (p->n_batches == 1)
-        return answer(p, has_many,
-                      has_many ? "many rows and columns, with AVX2"
-                               : "few rows or columns, with AVX2");
+        return answer(p, false, "our own code is as fast with AVX2, or faster");
     return answer(p, has_few, has_few ? "small batches, with AVX2" : "large batches, with AVX2");
 }
 

@@ -63,8 +63,8 @@ static bool has_narrow(const ot__gemm *g)
            ot__dtype_is_narrow(g->c_type) || ot__dtype_is_narrow(g->y_type);
 }
 
-// Elements of b that stay in the second cache of most processors.
-enum { MUCH_TO_READ = 1 << 17 };
+// Elements of b that stay in the second cache of most processors; its rows that are long.
+enum { MUCH_TO_READ = 1 << 17, LONG_ROW = 512, PAGE_BYTES = 4096 };
 
 // So few elements of k, for so many columns of y, that rows of b pass by.
 static bool is_shallow(const ot__gemm *g, const ot__gemm_kernel *kernel)
@@ -102,12 +102,29 @@ static bool is_shallow(const ot__gemm *g, const ot__gemm_kernel *kernel)
 //                                             256 512 8    123  135     79    82
 //                                             1024 1024 4   39   44     37    40
 //                                             1024 1024 16 119   93
+//
+// With AVX2 more rows than a tile has pay, too: 7 and 8 where b is far, yet in a cache, up to 16
+// where its rows are a multiple of a page apart. Zen 4 (peak 92):
+//
+//                tiles rows                   tiles rows                  tiles rows
+//   7 512 512     57    72      16 1024 1024   64    78     16 1000 1000   77    75
+//   8 1000 1000   62    74      16 1024 256    65    78     16 512 512     77    74
+//   8 1024 1024   49    79      12 1024 1024   62    78     16 2048 2048   64    59
+//   8 3072 768    49    75      16 3072 768    64    76     8 256 512      75    66
+//   8 2048 2048   49    65      16 1024 64     59    77     8 30522 768    52    35
 static bool is_for_rows(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
-    const bool is_much = g->m == 1 || g->n * g->k >= (int64_t)MUCH_TO_READ;
-    const bool is_low = g->m <= kernel->rows_of_y && g->b_column == 1 && is_much;
+    const bool is_long = g->n >= (int64_t)LONG_ROW, is_much = g->n * g->k >= (int64_t)MUCH_TO_READ;
+    const bool clashes = g->b_row % (PAGE_BYTES / (int64_t)sizeof(float)) == 0;
+    const double n_elements = (double)g->n * (double)g->k;
+    const bool is_low = g->m == 1 || (g->m <= kernel->rows_of_y && is_much);
+    const bool is_some =
+        g->m > kernel->tile_rows && is_long &&
+        ((g->m <= kernel->rows_passed && is_much && n_elements <= UNCACHED) ||
+         (g->m <= kernel->rows_passed_clashing && clashes && n_elements < UNCACHED));
 
-    return !has_narrow(g) && g->n > ALIGNMENT_FLOATS && (is_low || is_shallow(g, kernel));
+    return !has_narrow(g) && g->n > ALIGNMENT_FLOATS &&
+           ((g->b_column == 1 && (is_low || is_some)) || is_shallow(g, kernel));
 }
 
 // Both operands have k contiguous, y few rows or columns, and nothing is of 16 bits.
@@ -206,7 +223,9 @@ static bool is_staged(const ot__gemm *g)
 }
 
 // A y that no cache keeps is added to as few times as possible, although a panel of b does not stay
-// in the first cache then. a^T * b, GFLOP/s by the depth, on Intel:
+// in the first cache then; with AVX2 it nearly does (Zen 4, GFLOP/s, 256 and 512 deep: 2048 2048
+// 2048 85 and 82, 1024 4096 1024 84 and 79, 4096 4096 512 85 and 82). a^T * b by the depth, on
+// Intel:
 //
 //   AVX-512         192   512      AVX2            192   512
 //   1024 16384 512  168   187      1024 16384 512  105   109

@@ -35,7 +35,7 @@ enum { DEPTH = 512, WIDTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 512, DEPTH_OF
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 12
 #define MAX_VECTORS 2
-enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 1024, DEPTH_OF_ONE = 1024 };
+enum { DEPTH = 512, WIDTH = 128, COLUMNS_DEPTH = 256, MOST_DEPTH = 1024, DEPTH_OF_ONE = 1024 };
 #elif defined(__aarch64__) // 32 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 6
@@ -57,13 +57,15 @@ enum {
     USUAL_VECTORS = OT_ISA_LEVEL == 2 ? 3 : TILE_VECTORS,
     PADDING = 16, // rows of `a` in scratch must not fall on the same lines of the cache
     A_ROW = DEPTH + PADDING,
-    MOST_WIDTH = OT_ISA_LEVEL == 2 ? 384 : WIDTH,
+    MOST_WIDTH = OT_ISA_LEVEL == 2 ? 384 : 256,
     DOTS_DEPTH = 512, // with which the few lines of simd_gemm_dots.h stay in the first cache
     DOTS_ROW = DOTS_DEPTH + PADDING,
     FEW_PANELS = 2,           // which do not pay for copying columns of `a`; nor do
     FEW_ROWS = 2 * TILE_ROWS, // and
     FEW_COLUMNS = 8,          // of it
-    LARGE_DEPTH = OT_ISA_LEVEL > 0 ? 512 : COLUMNS_DEPTH, // of those blocks where y is large
+    LARGE_DEPTH = OT_ISA_LEVEL == 2   ? 512
+                  : OT_ISA_LEVEL == 1 ? 384
+                                      : COLUMNS_DEPTH, // of those blocks where y is large
     SHALLOW = 16, // elements of k, with which tiles go along a block of b although they copy `a`
     ROWS_READING = OT_ISA_LEVEL == 2 ? INT32_MAX : TILE_ROWS, // that do not pay for copying `b`
     ROWS_CLASHING = OT_ISA_LEVEL == 2 ? 2 * TILE_ROWS : TILE_ROWS, // and where its rows clash
@@ -159,6 +161,7 @@ static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o
                 .accumulates = fits && accumulates};
 
     o->copy = panel_copy(x, p);
+    o->panel_ahead = p + 1 < x->n_panels ? panel_column(x, p + 1) - panel_column(x, p) : 0;
     o->b = is_read ? x->origin + j : o->copy;
     o->b_k = is_read ? plan->g.b_row : width;
     o->b_next = plan->goes_down ? 0 : is_read ? width : width * x->depth;
@@ -274,11 +277,10 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
             copy_a_columns(a_copy, a, g, part->row, part->row_end, &tiles, x);
         for (int64_t p = 0; p < x->n_panels; p++) {
             block panel = *x;
-            panel_ahead ahead = {.at = NULL};
+            panel_ahead ahead;
 
             copy_b_panel(b, g, part->column, &panel, p);
-            if (!copies)
-                ahead = panel_after(g, x, p, n_tiles - panel.copies);
+            ahead = panel_after(g, x, p, tiles.end - tiles.first - panel.copies, i + 1 < n_blocks);
             for (int64_t t = tiles.first, n; t < tiles.end; t += n) {
                 const int64_t row = tile_row(&tiles, t), height = tile_row(&tiles, t + 1) - row;
                 operands o = {.a = a_copy + (t - tiles.first) * TILE_ROWS * x->depth,
@@ -295,7 +297,7 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
                 }
                 n = panel.copies ? 1 : count_as_tall(&tiles, t);
                 if (!panel.copies)
-                    n = walk_panel(&o, &ahead, g, t - x->copies, n);
+                    n = walk_panel(&o, &ahead, g, t - tiles.first - x->copies, n);
                 multiply_gemm_tiles(plan, y + row * g->y_row, &o, height, &panel, p, n,
                                     accumulates);
                 if (panel.copies) {
@@ -449,7 +451,10 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .dots_row = DOTS_ROW,
     .rows_of_y = ROWS_OF_Y,
     .rows_floats = NEAR_FLOATS,
-    .rows_scratch = NEAR_FLOATS + ROWS_OF_Y * 2 * CACHE_LINE + PAGE / sizeof(float),
+    .rows_passed = ROWS_PASSED,
+    .rows_passed_clashing = ROWS_PASSED_CLASHING,
+    .rows_scratch = ROWS_PASSED_CLASHING * (NEAR_FLOATS / ROWS_OF_Y + 2 * CACHE_LINE) +
+                    PAGE / sizeof(float),
     .rows_depth = ROWS_DEPTH,
     .wide_depth = WIDE_DEPTH,
     .rows_columns = ROWS_COLUMNS,

@@ -19,9 +19,13 @@ enum {
     ROWS_COLUMNS = 64,                    // are enough of b; twice the depth where four times are;
     WIDE_DEPTH = OT_ISA_LEVEL == 2 ? 8 : 0, // or so much where eight times are
     ROWS_OF_Y = 4,
+    // at most, of a b that is far, and of one whose rows fall on the same lines of the first cache
+    ROWS_PASSED = OT_ISA_LEVEL == 1 ? 2 * ROWS_OF_Y : ROWS_OF_Y,
+    ROWS_PASSED_CLASHING = OT_ISA_LEVEL == 1 ? 4 * ROWS_OF_Y : ROWS_OF_Y,
     ROWS_OF_B = 8,
     FEW_ROWS_OF_Y = 3,  // so many that registers hold what as many rows of b are multiplied by
     NEAR_FLOATS = 4096, // of y, which stay in the first cache beside rows of b
+    ROWS_TOGETHER = 64, // of b, which stay in the second
     PAGE = 4096,
 };
 
@@ -142,17 +146,19 @@ typedef struct passed_rows {
     int64_t rows, y_row;
 } passed_rows;
 
-// y (rows, n) = or += a (rows, k) * b (k, n), whose rows are b_row apart
-static void pass_by(const ot__gemm *g, const passed_rows *r, const float *b, int64_t b_row,
-                    int64_t n, bool accumulates)
-{
-    const int64_t at_once =
-        r->rows > FEW_ROWS_OF_Y && g->k > 2 * ROWS_OF_B ? ROWS_OF_B / 2 : ROWS_OF_B;
-    const int64_t n_passes = (g->k + at_once - 1) / at_once;
+// Rows of b: so many passes, of which so many go by all rows of y before the next.
+typedef struct passes {
+    const float *b;
+    int64_t b_row, n, together;
+} passes;
 
-    for (int64_t pass = 0; pass < n_passes; pass++) {
-        const int64_t k = g->k * pass / n_passes, depth = g->k * (pass + 1) / n_passes - k;
-        passing_rows p = {.b = b + k * b_row, .b_row = b_row};
+// y (rows, n) = or += a (rows, k) * b (k, n) for the k of passes first .. end - 1
+static void pass_by(const ot__gemm *g, const passed_rows *r, const passes *b, int64_t n,
+                    int64_t first, int64_t end, bool accumulates)
+{
+    for (int64_t pass = first; pass < end; pass++) {
+        const int64_t k = g->k * pass / b->n, depth = g->k * (pass + 1) / b->n - k;
+        passing_rows p = {.b = b->b + k * b->b_row, .b_row = b->b_row};
 
         for (int64_t i = 0; i < r->rows; i++)
             for (int64_t e = 0; e < depth; e++)
@@ -161,19 +167,40 @@ static void pass_by(const ot__gemm *g, const passed_rows *r, const float *b, int
     }
 }
 
-// The same where there are many passes: sums are in scratch meanwhile, as far from b in the first
-// cache as can be, and their rows on different lines of it.
-static void pass_by_often(const ot__gemm *g, const passed_rows *r, const float *b, int64_t b_row,
-                          int64_t n, bool accumulates, float *scratch)
+// Rows first .. end - 1 of a part.
+static passed_rows rows_passed(const ot__gemm *g, const ot__gemm_data *data,
+                               const ot__gemm_part *part, int64_t first, int64_t end)
 {
-    const uintptr_t apart = ((uintptr_t)b + PAGE / 2 - (uintptr_t)scratch) % PAGE;
-    passed_rows near = *r;
+    return (passed_rows){.a = (const float *)data->a + (part->row + first) * g->a_row,
+                         .y = (float *)data->y + (part->row + first) * g->y_row + part->column,
+                         .rows = end - first,
+                         .y_row = g->y_row};
+}
 
-    near.y = scratch + apart / sizeof(float) / CACHE_LINE * CACHE_LINE;
-    near.y_row = (n + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE + CACHE_LINE;
-    pass_by(g, &near, b, b_row, n, false);
-    for (int64_t i = 0; i < r->rows; i++)
-        store_line(r->y + i * r->y_row, near.y + i * near.y_row, n, accumulates);
+// All rows of a part where there are many passes: sums are in scratch meanwhile, as far from b in
+// the first cache as can be, and their rows on different lines of it.
+static void pass_by_often(const ot__gemm *g, const ot__gemm_data *data, const ot__gemm_part *part,
+                          const passes *b, int64_t n, float *scratch)
+{
+    const uintptr_t apart = ((uintptr_t)b->b + PAGE / 2 - (uintptr_t)scratch) % PAGE;
+    const int64_t rows = part->row_end - part->row, n_groups = (rows + ROWS_OF_Y - 1) / ROWS_OF_Y;
+    const int64_t y_row = (n + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE + CACHE_LINE;
+    float *sums = scratch + apart / sizeof(float) / CACHE_LINE * CACHE_LINE;
+
+    for (int64_t first = 0, end; first < b->n; first = end) {
+        end = OT_MIN(first + b->together, b->n);
+        for (int64_t i = 0; i < n_groups; i++) {
+            const int64_t row = rows * i / n_groups, row_end = rows * (i + 1) / n_groups;
+            passed_rows near = rows_passed(g, data, part, row, row_end);
+
+            near.y = sums + row * y_row;
+            near.y_row = y_row;
+            pass_by(g, &near, b, n, first, end, false);
+        }
+    }
+    for (int64_t i = 0; i < rows; i++)
+        store_line((float *)data->y + (part->row + i) * g->y_row + part->column, sums + i * y_row,
+                   n, data->accumulates);
 }
 
 // plan->width columns at a time. Rows of b that are not contiguous are copied, for few passes.
@@ -181,30 +208,35 @@ static void run_passing(const ot__gemm_plan *plan, const ot__gemm_data *data,
                         const ot__gemm_part *part, float *scratch)
 {
     const ot__gemm *g = &plan->g;
-    const bool copies = g->b_column != 1;
-    const int64_t b_row = copies ? plan->width : g->b_row;
+    const int64_t rows = part->row_end - part->row;
+    const bool copies = g->b_column != 1, is_often = g->k > 2 * ROWS_OF_B;
+    const int64_t at_once = is_often && g->m > FEW_ROWS_OF_Y ? ROWS_OF_B / 2 : ROWS_OF_B;
+    passes b = {.b_row = copies ? plan->width : g->b_row,
+                .n = (g->k + at_once - 1) / at_once,
+                .together = ROWS_TOGETHER / at_once};
+    ot__gemm_part p = *part;
 
-    for (int64_t j = part->column, n; j < part->column_end; j += n) {
-        const float *b = (const float *)data->b + j * g->b_column;
-
-        n = OT_MIN(part->column_end - j, plan->width);
+    for (int64_t n; p.column < part->column_end; p.column += n) {
+        n = OT_MIN(part->column_end - p.column, plan->width);
+        p.column_end = p.column + n;
+        b.b = (const float *)data->b + p.column * g->b_column;
         if (copies) {
-            ot__transpose_floats(&OT_ISA_NAME(ot__moves), scratch, b_row, b, g->b_column, g->k, n);
-            b = scratch;
+            ot__transpose_floats(&OT_ISA_NAME(ot__moves), scratch, b.b_row, b.b, g->b_column, g->k,
+                                 n);
+            b.b = scratch;
         }
-        for (int64_t row = part->row, rows; row < part->row_end; row += rows) {
-            const passed_rows r = {
-                .a = (const float *)data->a + row * g->a_row,
-                .y = (float *)data->y + row * g->y_row + j,
-                .rows = rows = OT_MIN(part->row_end - row, (int64_t)ROWS_OF_Y),
-                .y_row = g->y_row,
-            };
+        if (is_often) {
+            pass_by_often(g, data, &p, &b, n, scratch);
+            finish_lines(plan, data, &p, 0, rows);
+            continue;
+        }
+        for (int64_t row = 0, end; row < rows; row = end) {
+            passed_rows r;
 
-            if (g->k > 2 * ROWS_OF_B)
-                pass_by_often(g, &r, b, b_row, n, data->accumulates, scratch);
-            else
-                pass_by(g, &r, b, b_row, n, data->accumulates);
-            finish_lines(plan, data, &(ot__gemm_part){row, row + rows, j, j + n}, 0, rows);
+            end = OT_MIN(row + ROWS_OF_Y, rows);
+            r = rows_passed(g, data, &p, row, end);
+            pass_by(g, &r, &b, n, 0, b.n, data->accumulates);
+            finish_lines(plan, data, &p, row, end);
         }
     }
 }

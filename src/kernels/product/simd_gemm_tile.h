@@ -24,13 +24,14 @@ typedef struct walk {
 
 // The operands of a tile: `a` has a_row floats between rows and a_k between columns, `b` b_k
 // between rows; those of the next tile are a_next and b_next floats further. Where they are copied,
-// the rows of b are left in `copy`, one after the other. Where there is time, the rows of `a` below
-// the tile's are fetched from their element `ahead` on, and from ahead_next further by the next
-// tile. `walk`: what is fetched besides.
+// the rows of b are left in `copy`, one after the other, and those of the next panel, which begins
+// panel_ahead floats further, are fetched. Where there is time, the rows of `a` below the tile's
+// are fetched from their element `ahead` on, and from ahead_next further by the next tile. `walk`:
+// what is fetched besides.
 typedef struct operands {
     const float *a, *b;
     float *copy;
-    int64_t ahead, ahead_next, a_row, a_k, a_next, b_k, b_next, depth;
+    int64_t ahead, ahead_next, a_row, a_k, a_next, b_k, b_next, depth, panel_ahead;
     walk walk;
 } operands;
 
@@ -47,8 +48,7 @@ enum { SECOND_CACHE = 2 }; // the locality with which __builtin_prefetch brings 
 enum { NEAR_ROWS = OT_ISA_LEVEL == 2 ? MAX_ROWS / 2 : MOST_ROWS };
 
 // Elements of k from one row of y that a tile fetches to the next: a power of two, few enough for
-// all rows of most tiles. 0: all rows at once, which the processor takes where they are few lines,
-// or there is no time.
+// all rows of most tiles. 0: all rows at once, which the processor takes where they are few lines.
 OT_SIMD_INLINE int64_t fetch_step(int64_t depth, int rows, int vectors)
 {
     if (rows * ((vectors * LANES + CACHE_LINE - 1) / CACHE_LINE) <= LINES_AT_ONCE)
@@ -56,11 +56,13 @@ OT_SIMD_INLINE int64_t fetch_step(int64_t depth, int rows, int vectors)
     return depth >= 2 * SHORT_DEPTH ? 4 : depth >= SHORT_DEPTH ? 2 : depth >= rows ? 1 : 0;
 }
 
+// All lines of a row of y, which may begin anywhere in one.
 OT_SIMD_INLINE void fetch_y_row(const float *y, int vectors)
 {
     OT_SIMD_UNROLL
     for (int j = 0; j < vectors * LANES; j += CACHE_LINE)
         __builtin_prefetch(y + j, 1);
+    __builtin_prefetch(y + vectors * LANES - 1, 1);
 }
 
 // The two lines of a row of `a` by which the processor sees what comes next.
@@ -90,8 +92,16 @@ OT_SIMD_INLINE void tile_step(tile_state *s, const operands *o, int rows, int ve
         column[v] = ot__vector_load(s->b + v * LANES);
         if (kind == COPIED)
             ot__vector_store(s->copy + v * LANES, column[v]);
-        if (kind == COPIED || ((kind == FAR || kind == FETCHING) && FETCHES_PANELS))
-            __builtin_prefetch(s->b + ROWS_AHEAD * o->b_k + v * LANES);
+    }
+    if (kind == COPIED || ((kind == FAR || kind == FETCHING) && FETCHES_PANELS))
+        OT_SIMD_UNROLL
+    for (int j = 0; j < vectors * LANES; j += CACHE_LINE)
+        __builtin_prefetch(s->b + ROWS_AHEAD * o->b_k + j);
+    if (kind == COPIED) {
+        OT_SIMD_UNROLL
+        for (int j = 0; j < vectors * LANES; j += CACHE_LINE)
+            __builtin_prefetch(s->b + o->panel_ahead + j, 0, SECOND_CACHE);
+        __builtin_prefetch(s->b + o->panel_ahead + vectors * LANES - 1, 0, SECOND_CACHE);
     }
     if (kind == FETCHING) {
         __builtin_prefetch(s->walk, 0, SECOND_CACHE);
@@ -132,13 +142,12 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
         OT_SIMD_UNROLL
     for (int v = 0; v < vectors; v++)
         s.sum[i][v] = (ot__vector){0};
-    OT_SIMD_UNROLL
-    for (int i = 0; i < rows && step == 0; i++)
-        fetch_y_row(fetched + i * t->y_row, vectors);
     if (step == 0 && kind != SHORT)
         OT_SIMD_UNROLL
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
+        fetch_y_row(fetched + i * t->y_row, vectors);
         fetch_below(below + i * in.a_row);
+    }
     for (int64_t k = 0; k < last; k++) {
         if ((k & (step - 1)) == 0) {
             fetch_y_row(fetched, vectors);

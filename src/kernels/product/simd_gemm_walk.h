@@ -26,18 +26,19 @@ typedef struct panel_ahead {
     int64_t lines, lines_a_tile;
 } panel_ahead;
 
-// While n_tiles multiply panel p.
-static panel_ahead panel_after(const ot__gemm *g, const block *x, int64_t p, int64_t n_tiles)
+// While n_tiles multiply panel p; `again`: after the last comes the first of the same block.
+static panel_ahead panel_after(const ot__gemm *g, const block *x, int64_t p, int64_t n_tiles,
+                               bool again)
 {
-    const bool is_last = p + 1 == x->n_panels;
+    const bool is_last = p + 1 == x->n_panels, goes_on = is_last && !again;
     const int64_t next = is_last ? 0 : p + 1;
     panel_ahead a = {.lines = (panel_width(x, next) + CACHE_LINE - 1) / CACHE_LINE};
 
-    if (x->origin == NULL || x->depth < SHORT_DEPTH || (is_last && x->k + x->depth == g->k))
+    if (x->origin == NULL || x->depth < SHORT_DEPTH || (goes_on && x->k + x->depth == g->k))
         return a;
     if (g->b_row % CACHE_LINE != 0)
         a.lines++;
-    a.at = x->origin + panel_column(x, next) + (is_last ? x->depth * g->b_row : 0);
+    a.at = x->origin + panel_column(x, next) + (goes_on ? x->depth * g->b_row : 0);
     a.lines_a_tile = n_tiles >= a.lines ? 1 : 2;
     return a;
 }

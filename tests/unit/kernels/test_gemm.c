@@ -35,6 +35,8 @@ static const problem problems[] = {
     {1100, 20, 530, false, false}, {1100, 70, 530, false, false}, {1100, 15, 1024, false, false},
     {70, 1100, 530, false, true},  {14, 1100, 530, false, true},  {7, 5000, 1024, false, true},
     {90, 1104, 530, false, false}, {70, 1090, 530, false, false}, {70, 2050, 270, false, false},
+    {8, 1030, 300, false, false},  {7, 5000, 27, true, false},    {15, 1024, 150, false, false},
+    {13, 3072, 37, true, false},
 };
 
 typedef struct matrices {
