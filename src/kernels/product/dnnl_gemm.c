@@ -101,7 +101,8 @@ enum { FEW_ROWS = 256 };
 //             128 32 128    109  112
 //             128 32 128 ^T 108  97
 //
-// With AVX2 one product is ours, everywhere at least as fast on Zen 4 without AVX-512 (peak 92):
+// With AVX2 one product is ours unless it is large: 4096^3 85 and 86 on Zen 4 without AVX-512 (peak
+// 92), where it is as fast elsewhere, but for a long B that is transposed:
 //
 //                           own  row-major  packing          own  row-major  packing
 //   a^T * b   768 3072 512  86   85               1024^3     84   83
@@ -119,8 +120,9 @@ enum { FEW_ROWS = 256 };
 //   32 times  256 64 256 ^T 76   83
 //   16 times  512 512 64    82   79
 //
-// On Zen 3 oneDNN makes half to two thirds of it for a^T * b of some sizes, too, and was ahead by
-// up to 3 % elsewhere before our code had its blocks of now.
+// On Zen 3 oneDNN makes half to two thirds of it for a^T * b of some sizes, too; before our code
+// had its blocks of now oneDNN was ahead by up to 3 % elsewhere, and by 10 % for 512 2048 4096 a *
+// b^T.
 static bool answer(ot__dnnl_gemm *p, bool is_ahead, const char *reason)
 {
     p->reason = reason;
@@ -129,8 +131,11 @@ static bool answer(ot__dnnl_gemm *p, bool is_ahead, const char *reason)
 
 static bool is_ahead_with_avx2(ot__dnnl_gemm *p)
 {
-    const bool has_few = OT_MAX(p->g->m, p->g->n) <= (int64_t)FEW_ROWS;
+    const ot__gemm *g = p->g;
+    const bool has_few = OT_MAX(g->m, g->n) <= (int64_t)FEW_ROWS;
 
+    if (p->n_batches == 1 && OT_MIN(OT_MIN(g->m, g->n), g->k) >= (int64_t)LARGE)
+        return answer(p, true, "large, with AVX2");
     if (p->n_batches == 1)
         return answer(p, false, "our own code is as fast with AVX2, or faster");
     return answer(p, has_few, has_few ? "small batches, with AVX2" : "large batches, with AVX2");
