@@ -27,6 +27,10 @@ void ot__isa_limit(ot__isa isa);
 bool ot__is_intel(void);
 bool ot__is_zen_3_or_4(void);
 
+// Rows a multiple of so many floats apart fall on the same lines of the first cache, which has
+// places for eight or twelve, and lie on different pages of memory.
+enum { OT__CLASH = 4096 / sizeof(float) };
+
 // Bytes of the second cache that each core has; 0: not known.
 int64_t ot__second_cache(void);
 

@@ -27,7 +27,7 @@
 //   8 4 512              87 / 94   90 / 96          90 / 94
 //   8 4 1024             91 / 98   88 / 95
 //   2 16 128 (4 KiB)     73 / 82   82 / 88          80 / 85
-enum { ALIGNMENT_FLOATS = 16, HEADS_PER_THREAD = 2, QUERIES_TO_PACK = 64, CLASH_BYTES = 4096 };
+enum { ALIGNMENT_FLOATS = 16, HEADS_PER_THREAD = 2, QUERIES_TO_PACK = 64 };
 
 // Bytes of a head in all tensors.
 static int64_t head_bytes(const ot__attention *a, bool is_gradient)
@@ -38,7 +38,7 @@ static int64_t head_bytes(const ot__attention *a, bool is_gradient)
 
 static bool clashes(const ot__heads *lies)
 {
-    return lies->position * (int64_t)sizeof(float) % CLASH_BYTES == 0;
+    return lies->position % OT__CLASH == 0;
 }
 
 static bool packs_keys(const ot__attention *a, bool reads_near)

@@ -132,12 +132,13 @@ static bool answer(ot__dnnl_gemm *p, bool is_ahead, const char *reason)
 static bool is_ahead_with_avx2(ot__dnnl_gemm *p)
 {
     const ot__gemm *g = p->g;
+    const bool is_large = OT_MIN(OT_MIN(g->m, g->n), g->k) >= (int64_t)LARGE;
     const bool has_few = OT_MAX(g->m, g->n) <= (int64_t)FEW_ROWS;
 
-    if (p->n_batches == 1 && OT_MIN(OT_MIN(g->m, g->n), g->k) >= (int64_t)LARGE)
-        return answer(p, true, "large, with AVX2");
     if (p->n_batches == 1)
-        return answer(p, false, "our own code is as fast with AVX2, or faster");
+        return answer(p, is_large,
+                      is_large ? "large, with AVX2"
+                               : "our own code is as fast with AVX2, or faster");
     return answer(p, has_few, has_few ? "small batches, with AVX2" : "large batches, with AVX2");
 }
 

@@ -64,7 +64,7 @@ static bool has_narrow(const ot__gemm *g)
 }
 
 // Elements of b that stay in the second cache of most processors; its rows that are long.
-enum { MUCH_TO_READ = 1 << 17, LONG_ROW = 512, PAGE_BYTES = 4096 };
+enum { MUCH_TO_READ = 1 << 17, LONG_ROW = 512 };
 
 // So few elements of k, for so many columns of y, that rows of b pass by.
 static bool is_shallow(const ot__gemm *g, const ot__gemm_kernel *kernel)
@@ -115,7 +115,7 @@ static bool is_shallow(const ot__gemm *g, const ot__gemm_kernel *kernel)
 static bool is_for_rows(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
     const bool is_long = g->n >= (int64_t)LONG_ROW, is_much = g->n * g->k >= (int64_t)MUCH_TO_READ;
-    const bool clashes = g->b_row % (PAGE_BYTES / (int64_t)sizeof(float)) == 0;
+    const bool clashes = g->b_row % (int64_t)OT__CLASH == 0;
     const double n_elements = (double)g->n * (double)g->k;
     const bool is_low = g->m == 1 || (g->m <= kernel->rows_of_y && is_much);
     const bool is_some =

@@ -30,22 +30,26 @@
 #define ROWS_OF_ONE 12
 #define ROWS_OF_FOUR 6
 #define MAX_VECTORS 4
+enum { LARGE_DEPTH = 512 };
 enum { DEPTH = 512, WIDTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 512, DEPTH_OF_ONE = 1024 };
 #elif OT_ISA_LEVEL == 1 // 16 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 12
 #define MAX_VECTORS 2
+enum { LARGE_DEPTH = 384 };
 enum { DEPTH = 512, WIDTH = 128, COLUMNS_DEPTH = 256, MOST_DEPTH = 1024, DEPTH_OF_ONE = 1024 };
 #elif defined(__aarch64__) // 32 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 6
 #define ROWS_OF_FOUR 6
 #define MAX_VECTORS 4
+enum { LARGE_DEPTH = 128 };
 enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, DEPTH_OF_ONE = 256 };
 #else
 #define MAX_ROWS 4
 #define ROWS_OF_ONE 4
 #define MAX_VECTORS 2
+enum { LARGE_DEPTH = 128 };
 enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, DEPTH_OF_ONE = 256 };
 #endif
 enum {
@@ -63,9 +67,6 @@ enum {
     FEW_PANELS = 2,           // which do not pay for copying columns of `a`; nor do
     FEW_ROWS = 2 * TILE_ROWS, // and
     FEW_COLUMNS = 8,          // of it
-    LARGE_DEPTH = OT_ISA_LEVEL == 2   ? 512
-                  : OT_ISA_LEVEL == 1 ? 384
-                                      : COLUMNS_DEPTH, // of those blocks where y is large
     SHALLOW = 16, // elements of k, with which tiles go along a block of b although they copy `a`
     ROWS_READING = OT_ISA_LEVEL == 2 ? INT32_MAX : TILE_ROWS, // that do not pay for copying `b`
     ROWS_CLASHING = OT_ISA_LEVEL == 2 ? 2 * TILE_ROWS : TILE_ROWS, // and where its rows clash

@@ -26,7 +26,7 @@ enum {
     FEW_ROWS_OF_Y = 3,  // so many that registers hold what as many rows of b are multiplied by
     NEAR_FLOATS = 4096, // of y, which stay in the first cache beside rows of b
     ROWS_TOGETHER = 64, // of b, which stay in the second
-    PAGE = 4096,
+    PAGE = OT__CLASH * sizeof(float),
 };
 
 // Rows of b, and what they are multiplied by for each row of y.
@@ -184,6 +184,7 @@ static void pass_by_often(const ot__gemm *g, const ot__gemm_data *data, const ot
 {
     const uintptr_t apart = ((uintptr_t)b->b + PAGE / 2 - (uintptr_t)scratch) % PAGE;
     const int64_t rows = part->row_end - part->row, n_groups = (rows + ROWS_OF_Y - 1) / ROWS_OF_Y;
+    const passed_rows all = rows_passed(g, data, part, 0, rows);
     const int64_t y_row = (n + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE + CACHE_LINE;
     float *sums = scratch + apart / sizeof(float) / CACHE_LINE * CACHE_LINE;
 
@@ -199,8 +200,7 @@ static void pass_by_often(const ot__gemm *g, const ot__gemm_data *data, const ot
         }
     }
     for (int64_t i = 0; i < rows; i++)
-        store_line((float *)data->y + (part->row + i) * g->y_row + part->column, sums + i * y_row,
-                   n, data->accumulates);
+        store_line(all.y + i * all.y_row, sums + i * y_row, n, data->accumulates);
 }
 
 // plan->width columns at a time. Rows of b that are not contiguous are copied, for few passes.

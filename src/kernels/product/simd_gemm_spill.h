@@ -12,18 +12,16 @@
 // of y become whole lines of the cache.
 enum { STRIP_ROWS = CACHE_LINE % TILE_ROWS == 0 ? CACHE_LINE : CACHE_LINE * TILE_ROWS / 2 };
 
-enum { CLASH = 4096 / sizeof(float) };
-
-// The most rows of a tile that reads `a` where it lies. Rows that are a multiple of CLASH apart
-// fall on the same lines of the first cache, which has places for eight. Zen 4, GFLOP/s of one
-// vector with 12 and 8 rows: 4096 16 1024 a b 74 and 107, 2048 10 1024 45 and 65.
+// The most rows of a tile that reads `a` where it lies. Rows that are a multiple of OT__CLASH apart
+// push each other out of the first cache. Zen 4, GFLOP/s of one vector with 12 and 8 rows: 4096 16
+// 1024 a b 74 and 107, 2048 10 1024 45 and 65.
 static int64_t tallest(int64_t a_row, int64_t vectors)
 {
 #if MAX_VECTORS > 3
     if (vectors == 4)
         return ROWS_OF_FOUR;
 #endif
-    return vectors == 1 && a_row % CLASH != 0 ? MOST_ROWS : TILE_ROWS;
+    return vectors == 1 && a_row % OT__CLASH != 0 ? MOST_ROWS : TILE_ROWS;
 }
 
 static int64_t strip_tiles(int64_t a_row, int64_t rows, int64_t vectors)
