@@ -54,7 +54,9 @@ typedef struct ot__gemm_plan {
     int64_t a_floats;             // of the copy of a, where scratch begins; 0: a is read
     bool reads_b, copies_b;       // whole panels of b where it lies; and copies them meanwhile
     bool goes_down;               // tiles are computed panel by panel of b
-    bool walks_a;                 // rows of a are fetched by the tiles above them
+    bool walks_a, walks_b;        // rows of a are fetched by the tiles above them, panels or rows
+                                  // of b while those before are multiplied
+    bool fetches_lines;           // each tile those of y that it writes, and of a those below
     bool is_one_panel;            // in the copy of b: at a time, or at the end
     int n_row_parts, n_col_parts; // of y, for threads
     // Rows whose results are complete in scratch before they are rounded; 0: y is where they sum
@@ -98,11 +100,11 @@ typedef struct ot__gemm_kernel {
     int64_t dots_depth, dots_row; // of a block then, and floats of a line of it that is copied
     // Rows of b are added to y one after the other where y has at most so many rows, as many floats
     // of them at a time; or at most rows_passed where b is far and its rows are long, or
-    // rows_passed_clashing where they fall on the same lines of the first cache; and where k is at
-    // most rows_depth, or twice that, or wide_depth, and y has rows_columns, or four times as many,
-    // or eight times.
+    // rows_passed_clashing where they fall on the same lines of the first cache; and on Zen 3 and 4
+    // where k is at most rows_depth and y has rows_columns, or twice that and four times as many,
+    // and fewer elements than rows_small, elsewhere at most wide_depth and eight times as many.
     int64_t rows_of_y, rows_floats, rows_passed, rows_passed_clashing;
-    int64_t rows_depth, wide_depth, rows_columns;
+    int64_t rows_depth, rows_columns, rows_small, wide_depth;
     int64_t rows_scratch;               // floats of them while k passes by
     int64_t columns_depth, large_depth; // of blocks where columns of a are contiguous
     int64_t most_depth, depth_of_one;   // where y has fewer columns than a block, or than a tile
@@ -114,8 +116,10 @@ typedef struct ot__gemm_kernel {
     int64_t rows_clashing; // lines of the second cache, and where they do
     int64_t rows_loose;    // where they do not begin with lines, of a b larger than that cache
     int64_t rows_down;     // of a, at most, with which tiles go down the panels of a large b
-    int64_t shallow;       // blocks of k: tiles go along them, else down a block of a
-    int64_t most_copied_rows;          // of which so many are copied
+    // With at most so many elements of k and at least so many columns tiles go along a block of b,
+    // else down a block of a, of which so many rows are copied.
+    int64_t shallow, shallow_columns, most_copied_rows;
+    bool fetches_on_zen;               // 3 and 4: tiles fetch their lines there, too
     int64_t staged_rows, staged_width; // at most; the former where k has several blocks
 } ot__gemm_kernel;
 

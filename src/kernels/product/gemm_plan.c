@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The product in f32 for the processor at hand: which way round, in which blocks, and what is
 // copied.
-#include "kernels/kernels.h"
+#include "kernels/product/gemm_plan.h"
 
 // Multiplications below which a second thread costs more than it saves.
-enum { THREAD_MIN = 100000, ALIGNMENT_FLOATS = 16 };
+enum { THREAD_MIN = 100000 };
 
 // y^T = b^T * a^T: the operand that needs transposing element by element becomes the smaller one.
 // Elements of y cost so many times as much, and less where y is small: they are transposed tile by
@@ -32,115 +32,6 @@ static bool should_swap(const ot__gemm *g)
     return (g->a_row == 1 ? 0 : m * k) + cost * m * n < n * k;
 }
 
-// Elements that no cache of most processors keeps.
-static const double UNCACHED = 0x1p22;
-
-// From so many vectors of k on the sums of their lanes cost less than lanes that are not used; at
-// most so many vectors of rows or columns are few. By ./dev bench kernels, Zen 5, GFLOP/s:
-//
-//   a * b^T   AVX-512                            AVX-512
-//             tiles lanes along k                tiles lanes along k
-//   64 4 64   30    108            64 14 512     153   218
-//   64 10 128 91    138            64 20 512     111   216
-//   64 10 512 102   203            64 28 512     176   213
-//   64 12 512 131   226            8 1000 512    103   191
-//
-// and with AVX2, Zen 3 (peak 103), where one vector of rows or columns that is full pays, too, from
-// some k on:
-//
-//   64 4 64   39    37 (Zen 5: 31, 60)           8 1000 256    67    64
-//   64 10 512 61    81                           8 1000 512    67    71
-//   64 14 512 69    82                           8 1000 2048   31    62
-//   64 16 512 87    83                           16 1024 256   82    69
-enum { LEAST_DEPTH_OF_DOTS = 4, MOST_VECTORS_OF_DOTS = 2 };
-
-// So many of the few lines stay in the cache whatever their distance, beside those of a tile.
-enum { LINES_THAT_STAY = 2 };
-
-static bool has_narrow(const ot__gemm *g)
-{
-    return ot__dtype_is_narrow(g->a_type) || ot__dtype_is_narrow(g->b_type) ||
-           ot__dtype_is_narrow(g->c_type) || ot__dtype_is_narrow(g->y_type);
-}
-
-// Elements of b that stay in the second cache of most processors; its rows that are long.
-enum { MUCH_TO_READ = 1 << 17, LONG_ROW = 512 };
-
-// So few elements of k, for so many columns of y, that rows of b pass by.
-static bool is_shallow(const ot__gemm *g, const ot__gemm_kernel *kernel)
-{
-    if (!ot__is_zen_3_or_4())
-        return g->k <= kernel->wide_depth && g->n >= 8 * kernel->rows_columns;
-    return (g->k <= kernel->rows_depth && g->n >= kernel->rows_columns) ||
-           (g->k <= 2 * kernel->rows_depth && g->n >= 4 * kernel->rows_columns);
-}
-
-// Rows of b are contiguous and more than a line of the cache, and y has few of them, for several of
-// which a b that stays in that cache is no hindrance; or k is small and y wide. Nothing is of 16
-// bits. By bench kernels, GFLOP/s:
-//
-//   Zen 4        AVX-512      AVX2            Intel        AVX-512      AVX2
-//                tiles rows   tiles rows                   tiles rows   tiles rows
-//   1 24 512      6    20     19    30        1 24 512       6   10     17    14
-//   1 96 512     54    48     28    46        1 96 512      49   43     23    30
-//   1 1000 1000  33    42     29    43        1 1000 1000   14   13     14    14
-//   1 1024 1024  16    42     12    42        1 1024 1024   11   13      7    14
-//   1 4096 1024  12    34     10    33        1 4096 1024   10   13      7    13
-//   2 128 512    83    74     58    61        2 128 512     56   78     41    41
-//   2 1000 2048  51    66     40    67        2 1000 2048   27   27     18    27
-//   2 1024 1024  30    74     23    69        2 1024 1024   22   28     15    27
-//   4 1000 1000 100    102    74    100       4 1000 1000   54   53     24    51
-//   4 1024 1024  70    112    66    96        4 1024 1024   39   45     23    54
-//   1024 32 8    64    64     62    40        1024 32 8     48   42     56    54
-//   64 64 8      73    83     67    59        64 64 8       67   48     60    60
-//   64 256 4     68    87     62    87        64 256 4      86   78     55    52
-//   64 256 8     85    105    84    92        64 256 8     129  134     75    74
-//   64 256 16    98    104    99    87        64 256 16    150  136     82    81
-//   8192 256 8   84    103    83    84        8192 256 8    93   65     73    52
-//   16 4096 16   76    110    75    52        16 4096 16   136  130     70    67
-//                                             128 512 8    110  145     76    58
-//                                             256 512 8    123  135     79    82
-//                                             1024 1024 4   39   44     37    40
-//                                             1024 1024 16 119   93
-//
-// With AVX2 more rows than a tile has pay, too: 7 and 8 where b is far, yet in a cache, up to 16
-// where its rows are a multiple of a page apart. Zen 4 (peak 92):
-//
-//                tiles rows                   tiles rows                  tiles rows
-//   7 512 512     57    72      16 1024 1024   64    78     16 1000 1000   77    75
-//   8 1000 1000   62    74      16 1024 256    65    78     16 512 512     77    74
-//   8 1024 1024   49    79      12 1024 1024   62    78     16 2048 2048   64    59
-//   8 3072 768    49    75      16 3072 768    64    76     8 256 512      75    66
-//   8 2048 2048   49    65      16 1024 64     59    77     8 30522 768    52    35
-static bool is_for_rows(const ot__gemm *g, const ot__gemm_kernel *kernel)
-{
-    const bool is_long = g->n >= (int64_t)LONG_ROW, is_much = g->n * g->k >= (int64_t)MUCH_TO_READ;
-    const bool clashes = g->b_row % (int64_t)OT__CLASH == 0;
-    const double n_elements = (double)g->n * (double)g->k;
-    const bool is_low = g->m == 1 || (g->m <= kernel->rows_of_y && is_much);
-    const bool is_some =
-        g->m > kernel->tile_rows && is_long &&
-        ((g->m <= kernel->rows_passed && is_much && n_elements <= UNCACHED) ||
-         (g->m <= kernel->rows_passed_clashing && clashes && n_elements < UNCACHED));
-
-    return !has_narrow(g) && g->n > ALIGNMENT_FLOATS &&
-           ((g->b_column == 1 && (is_low || is_some)) || is_shallow(g, kernel));
-}
-
-// Both operands have k contiguous, y few rows or columns, and nothing is of 16 bits.
-static bool is_for_dots(const ot__gemm *g, const ot__gemm_kernel *kernel)
-{
-    const int64_t few = OT_MIN(g->m, g->n), lanes = kernel->lanes;
-    const int64_t n_vectors = (few + lanes - 1) / lanes;
-    const bool is_sparse = 8 * few <= kernel->dots_eighths * n_vectors * lanes;
-    const bool is_near = (double)OT_MAX(g->m, g->n) * (double)g->k < UNCACHED;
-    const bool is_full = few == lanes && is_near && kernel->full_dots_depth > 0;
-
-    return !has_narrow(g) && g->a_column == 1 && g->b_row == 1 && g->b_column != 1 &&
-           g->k >= LEAST_DEPTH_OF_DOTS * lanes && n_vectors <= MOST_VECTORS_OF_DOTS &&
-           (is_sparse || (is_full && g->k >= kernel->full_dots_depth));
-}
-
 // The parts that make the threads copy least: each part of the rows copies b, each of the columns
 // a.
 static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_threads)
@@ -166,16 +57,6 @@ static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_
     }
 }
 
-static int64_t whole_tiles(int64_t extent, int64_t tile)
-{
-    return (extent + tile - 1) / tile * tile;
-}
-
-static int64_t whole_lines(int64_t n_floats)
-{
-    return whole_tiles(n_floats, ALIGNMENT_FLOATS);
-}
-
 // Floats that the second cache holds.
 static int64_t second_cache(void)
 {
@@ -195,8 +76,12 @@ static bool reads_a(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 }
 
 // What is copied of `a` at a time where it is not read: a tile where its rows are contiguous or
-// columns are so few that tiles go along a block of b, else as many as half of the second cache
-// holds.
+// columns are so few, and y so wide, that tiles go along a block of b, else as many as half of the
+// second cache holds. Zen 4, AVX2, GFLOP/s of a^T * b along and down:
+//
+//   1024 1024 16  81  75    512 1024 24  84  79    480 480 16   79  82
+//   1000 1000 16  80  79    512 4096 64  88  85    1024 256 16  74  79
+//   1024 1024 32  85  83    512 1024 128 87  87    1024 512 64  84  87
 static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
@@ -207,12 +92,12 @@ static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
         return;
     if (g->a_column == 1) {
         plan->a_floats = kernel->tile_rows * kernel->a_row;
-    } else if (g->k <= kernel->shallow) {
-        plan->a_floats = whole_lines(kernel->tile_rows * depth);
+    } else if (g->k <= kernel->shallow && g->n >= kernel->shallow_columns) {
+        plan->a_floats = ot__whole_lines(kernel->tile_rows * depth);
     } else {
         plan->a_rows = OT_MAX(most / kernel->tile_rows, 1) * kernel->tile_rows;
         plan->a_floats =
-            whole_lines(OT_MIN(plan->a_rows, whole_tiles(g->m, kernel->tile_rows)) * depth);
+            ot__whole_lines(OT_MIN(plan->a_rows, ot__whole_tiles(g->m, kernel->tile_rows)) * depth);
     }
 }
 
@@ -242,13 +127,14 @@ static bool is_staged(const ot__gemm *g)
 // b^T 149 and 159.
 static int64_t block_depth(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
-    const int64_t columns = whole_tiles(g->n, kernel->lanes);
+    const int64_t columns = ot__whole_tiles(g->n, kernel->lanes);
     const int64_t depth = kernel->depth * kernel->width / columns;
     const int64_t most =
         columns <= kernel->most_columns ? kernel->depth_of_one : kernel->most_depth;
 
     if (g->a_column != 1)
-        return (double)g->m * (double)g->n < UNCACHED ? kernel->columns_depth : kernel->large_depth;
+        return (double)g->m * (double)g->n < OT__UNCACHED ? kernel->columns_depth
+                                                          : kernel->large_depth;
     if (ot__dtype_is_narrow(g->a_type))
         return kernel->depth;
     return OT_MAX(kernel->depth, OT_MIN(depth, most));
@@ -263,9 +149,8 @@ static bool rows_clash(const ot__gemm *g, const ot__gemm_kernel *kernel)
 
     while (2 * apart <= fit)
         apart *= 2;
-    near =
-        (g->b_row + ALIGNMENT_FLOATS - 1) % apart; // of a multiple less than a line on both sides
-    return g->b_row > ALIGNMENT_FLOATS && near < 2 * ALIGNMENT_FLOATS - 1;
+    near = (g->b_row + OT__LINE_FLOATS - 1) % apart; // of a multiple less than a line on both sides
+    return g->b_row > OT__LINE_FLOATS && near < 2 * OT__LINE_FLOATS - 1;
 }
 
 // Rows of b begin anywhere in a line of the cache: each row of a panel touches one more. 256 rows
@@ -273,7 +158,7 @@ static bool rows_clash(const ot__gemm *g, const ot__gemm_kernel *kernel)
 // 256 50257 768 104 and 109, 32 30522 768 106 and 101).
 static bool has_loose_rows(const ot__gemm *g)
 {
-    return g->b_row % ALIGNMENT_FLOATS != 0;
+    return g->b_row % OT__LINE_FLOATS != 0;
 }
 
 // So many rows of `a` do not pay for copying b. A large b of several blocks of k is copied earlier
@@ -340,17 +225,25 @@ static void plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
     plan->goes_down = plan->a_rows > 0 || (plan->reads_b && plan->a_floats == 0 && is_far &&
                                            g->m <= rows_waiting(kernel));
     plan->is_one_panel = plan->goes_down || (plan->reads_b && !plan->copies_b);
+    plan->walks_b = plan->goes_down && plan->reads_b && 2 * g->n * g->k >= second_cache();
 }
 
 // All columns are one block, of which one panel is copied at a time, where tiles go down them,
-// unless rows are staged.
+// unless rows are staged. Else a block takes half of the second cache, or as much as one of the
+// usual depth and the greatest width: where k is small it is wider, and each row of `a` is copied,
+// or read, less often. Zen 4, AVX2, GFLOP/s with blocks of 256 columns and wider: 1024 1024 16 a^T
+// b 71 and 81, 1024 1024 32 a b 84 and 87, 1024 4096 64 a b^T 84 and 87, 4096 1024 256 a b 89 and
+// 89.
 static int64_t block_width(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
-    const int64_t fit = second_cache() / 2 / kernel->depth;
+    const int64_t depth = OT_MIN(plan->g.k, plan->depth);
+    const int64_t fit = OT_MIN(second_cache() / 2, kernel->depth * kernel->most_width) / depth;
 
-    if (plan->goes_down)
-        return is_staged(&plan->g) ? kernel->staged_width : whole_tiles(plan->g.n, kernel->lanes);
-    return OT_MAX(kernel->width, OT_MIN(fit, kernel->most_width));
+    const int64_t width = plan->goes_down
+                              ? ot__whole_tiles(plan->g.n, kernel->lanes)
+                              : OT_MAX(kernel->width, fit / kernel->lanes * kernel->lanes);
+
+    return is_staged(&plan->g) ? OT_MIN(width, kernel->staged_width) : width;
 }
 
 // Rows of a large `a` are fetched by the tiles above them, but on Intel, which sees them coming.
@@ -368,27 +261,13 @@ static bool walks_a(const ot__gemm_plan *plan)
            g->m * g->k > second_cache();
 }
 
-static void plan_rows(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+// Tiles fetch their lines of y, and of `a` those below them, but with AVX2 on Zen 3 and 4, where it
+// does not pay: Zen 4, GFLOP/s with and without it, 784 512 64 a^T b 85 and 87, 1024 1024 256 86
+// and 87, 512 3072 768 a b 87 and 88. Intel, AVX2, without and with rows of `a`: 4096 512 512 79
+// and 83.
+static bool fetches_lines(const ot__gemm_kernel *kernel)
 {
-    const ot__gemm *g = &plan->g;
-    const int64_t rows = OT_MIN(g->m, kernel->rows_of_y);
-
-    plan->width = OT_MIN(kernel->rows_floats / rows / kernel->lanes * kernel->lanes,
-                         whole_tiles(g->n, kernel->lanes));
-    // A copy of b, or sums.
-    plan->scratch_bytes =
-        (size_t)whole_lines(g->b_column != 1 ? g->k * plan->width : kernel->rows_scratch) *
-        sizeof(float);
-}
-
-static void plan_dots(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
-{
-    const ot__gemm *g = &plan->g;
-    const int64_t few = OT_MIN(g->m, g->n);
-
-    plan->depth = few <= LINES_THAT_STAY ? g->k : OT_MIN(g->k, kernel->dots_depth);
-    if (plan->depth < g->k)
-        plan->scratch_bytes = (size_t)(few * kernel->dots_row) * sizeof(float);
+    return kernel->fetches_on_zen || !ot__is_zen_3_or_4();
 }
 
 void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
@@ -396,11 +275,12 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
 {
     int64_t depth, width, n_floats;
 
-    *plan = (ot__gemm_plan){.g = *g,
-                            .y_column = 1,
-                            .by_dots = is_for_dots(g, kernel),
-                            .by_rows = is_for_rows(g, kernel)};
-    plan->is_swapped = !plan->by_dots && !plan->by_rows && should_swap(g);
+    *plan = (ot__gemm_plan){.g = *g, .y_column = 1};
+    if (ot__gemm_plan_few(plan, kernel)) {
+        share_out(plan, kernel, n_threads);
+        return;
+    }
+    plan->is_swapped = should_swap(g);
     if (plan->is_swapped) {
         plan->g = (ot__gemm){.m = g->n,
                              .n = g->m,
@@ -421,24 +301,17 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
         plan->y_column = g->y_row;
     }
     share_out(plan, kernel, n_threads);
-    if (plan->by_rows) {
-        plan_rows(plan, kernel);
-        return;
-    }
-    if (plan->by_dots) {
-        plan_dots(plan, kernel);
-        return;
-    }
     plan->depth = block_depth(&plan->g, kernel);
     size_copies(plan, kernel);
     plan_reading_b(plan, kernel);
     plan->walks_a = walks_a(plan);
+    plan->fetches_lines = fetches_lines(kernel);
     plan->width = block_width(plan, kernel);
     depth = OT_MIN(plan->g.k, plan->depth);
-    width = OT_MIN(whole_tiles(plan->g.n, kernel->lanes), plan->width);
+    width = OT_MIN(ot__whole_tiles(plan->g.n, kernel->lanes), plan->width);
     n_floats =
-        whole_lines(plan->a_floats +
-                    depth * (plan->is_one_panel ? OT_MIN(width, kernel->most_columns) : width));
+        ot__whole_lines(plan->a_floats +
+                        depth * (plan->is_one_panel ? OT_MIN(width, kernel->most_columns) : width));
     if (is_staged(&plan->g)) {
         // Of one block of k no panel is copied twice, however few rows are staged, unless it makes
         // place for the next.
@@ -446,7 +319,7 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
             plan->g.k <= plan->depth && plan->a_rows == 0 ? kernel->tile_rows : kernel->staged_rows,
             plan->g.m);
         plan->stage_at = n_floats;
-        n_floats = whole_lines(n_floats + plan->staged_rows * width);
+        n_floats = ot__whole_lines(n_floats + plan->staged_rows * width);
     }
     plan->scratch_bytes = (size_t)n_floats * sizeof(float);
 }
@@ -458,8 +331,8 @@ size_t ot__gemm_most_scratch(const ot__gemm_kernel *kernel)
     enum { ROOT_OF_LARGE_Y = 1 << 11, KINDS = 16 };
     const int64_t passing =
         OT_MAX(kernel->rows_scratch, 2 * kernel->rows_depth * kernel->rows_floats);
-    const int64_t dots = (int64_t)MOST_VECTORS_OF_DOTS * kernel->lanes * kernel->dots_row;
-    size_t n_bytes = (size_t)whole_lines(OT_MAX(passing, dots)) * sizeof(float);
+    const int64_t dots = (int64_t)OT__MOST_VECTORS_OF_DOTS * kernel->lanes * kernel->dots_row;
+    size_t n_bytes = (size_t)ot__whole_lines(OT_MAX(passing, dots)) * sizeof(float);
 
     for (int kind = 0; kind < KINDS; kind++) {
         const bool a_transposed = kind % 2 != 0, b_transposed = kind / 2 % 2 != 0;

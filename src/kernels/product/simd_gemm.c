@@ -67,7 +67,9 @@ enum {
     FEW_PANELS = 2,           // which do not pay for copying columns of `a`; nor do
     FEW_ROWS = 2 * TILE_ROWS, // and
     FEW_COLUMNS = 8,          // of it
-    SHALLOW = 16, // elements of k, with which tiles go along a block of b although they copy `a`
+    // Elements of k, and columns, with which tiles go along a block of b although they copy `a`.
+    SHALLOW = OT_ISA_LEVEL == 1 ? 128 : 16,
+    SHALLOW_COLUMNS = OT_ISA_LEVEL == 1 ? 768 : 0,
     ROWS_READING = OT_ISA_LEVEL == 2 ? INT32_MAX : TILE_ROWS, // that do not pay for copying `b`
     ROWS_CLASHING = OT_ISA_LEVEL == 2 ? 2 * TILE_ROWS : TILE_ROWS, // and where its rows clash
     ROWS_LOOSE = 64, // the same where they begin anywhere in a line, and b is large
@@ -148,11 +150,12 @@ static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o
     const bool is_whole = columns == width, is_read = x->origin != NULL && is_whole;
     const bool fits = plan->y_column == 1 && is_whole && !(accumulates && done > 0);
     const bool is_near = (plan->a_rows > 0 && !is_read) || width == LANES;
-    const panel_kind kind = is_read && x->copies     ? COPIED
-                            : o->walk.at != NULL     ? FETCHING
-                            : x->depth < SHORT_DEPTH ? SHORT
-                            : is_near                ? NEAR
-                                                     : FAR;
+    const bool fetches = plan->fetches_lines && x->depth >= SHORT_DEPTH;
+    const panel_kind kind = is_read && x->copies ? COPIED
+                            : o->walk.at != NULL ? FETCHING
+                            : !fetches           ? SHORT
+                            : is_near            ? NEAR
+                                                 : FAR;
     const int64_t down = plan->goes_down ? rows * plan->g.y_row : 0;
     float *to = y + j * plan->y_column;
     target t = {.y = to,
@@ -281,7 +284,8 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
             panel_ahead ahead;
 
             copy_b_panel(b, g, part->column, &panel, p);
-            ahead = panel_after(g, x, p, tiles.end - tiles.first - panel.copies, i + 1 < n_blocks);
+            ahead =
+                panel_after(plan, x, p, tiles.end - tiles.first - panel.copies, i + 1 < n_blocks);
             for (int64_t t = tiles.first, n; t < tiles.end; t += n) {
                 const int64_t row = tile_row(&tiles, t), height = tile_row(&tiles, t + 1) - row;
                 operands o = {.a = a_copy + (t - tiles.first) * TILE_ROWS * x->depth,
@@ -459,6 +463,7 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .rows_depth = ROWS_DEPTH,
     .wide_depth = WIDE_DEPTH,
     .rows_columns = ROWS_COLUMNS,
+    .rows_small = OT_ISA_LEVEL == 2 ? INT64_MAX : SMALL_ROWS,
     .tile_rows = TILE_ROWS,
     .tile_columns = USUAL_VECTORS * LANES,
     .most_columns = TILE_COLUMNS,
@@ -479,7 +484,9 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .rows_loose = ROWS_LOOSE,
     .rows_down = ROWS_DOWN,
     .shallow = SHALLOW,
+    .shallow_columns = SHALLOW_COLUMNS,
     .most_copied_rows = MOST_COPIED_ROWS,
+    .fetches_on_zen = OT_ISA_LEVEL != 1,
     .staged_rows = STAGED_ROWS,
     .staged_width = STAGED_WIDTH,
 };

@@ -8,41 +8,43 @@
 
 #include "kernels/kernels.h"
 #include "kernels/product/simd_gemm_lines.h"
+#include "kernels/product/simd_gemm_tile.h"
 #include "kernels/simd.h"
 
-// With fewer registers tiles are ahead again at half the depth, or always; without vectors of 32
-// bytes nothing was measured but y of few rows.
+// Without vectors of 32 bytes nothing was measured but y of few rows.
 enum {
-    ROWS_DEPTH = OT_ISA_LEVEL == 2   ? 8
-                 : OT_ISA_LEVEL == 1 ? 4
-                                     : 0, // of k, at most, where
-    ROWS_COLUMNS = 64,                    // are enough of b; twice the depth where four times are;
-    WIDE_DEPTH = OT_ISA_LEVEL == 2 ? 8 : 0, // or so much where eight times are
+    ROWS_DEPTH = OT_ISA_LEVEL > 0 ? 8 : 0, // of k, at most, where
+    ROWS_COLUMNS = 64,    // are enough of b; twice the depth where four times are, and with fewer
+    SMALL_ROWS = 1 << 16, // registers y is smaller; on other processors
+    WIDE_DEPTH = OT_ISA_LEVEL == 2 ? 8 : 0, // where eight times are
     ROWS_OF_Y = 4,
     // at most, of a b that is far, and of one whose rows fall on the same lines of the first cache
     ROWS_PASSED = OT_ISA_LEVEL == 1 ? 2 * ROWS_OF_Y : ROWS_OF_Y,
     ROWS_PASSED_CLASHING = OT_ISA_LEVEL == 1 ? 4 * ROWS_OF_Y : ROWS_OF_Y,
-    ROWS_OF_B = 8,
-    FEW_ROWS_OF_Y = 3,  // so many that registers hold what as many rows of b are multiplied by
+    ROWS_OF_B = 8,                 // at once, at most
+    FEW_ROWS_OF_B = 2 * ROWS_OF_B, // for which sums go where they belong at once
+    FEW_ROWS_OF_Y = 3, // so many that registers hold what as many rows of b are multiplied by
+    SHORT_ROW = OT_ISA_LEVEL == 1 ? 1024 : 0, // floats of rows of b of which fewer come at once
     NEAR_FLOATS = 4096, // of y, which stay in the first cache beside rows of b
     ROWS_TOGETHER = 64, // of b, which stay in the second
     PAGE = OT__CLASH * sizeof(float),
 };
 
-// Rows of b, and what they are multiplied by for each row of y.
+// Rows of b, and what they are multiplied by for each row of y: a[row][0 ..]. Rows of b that are
+// `ahead` floats further are fetched meanwhile; 0: none.
 typedef struct passing_rows {
     const float *b;
-    int64_t b_row;
-    float a[ROWS_OF_Y][ROWS_OF_B];
+    int64_t b_row, ahead;
+    const float *a[ROWS_OF_Y];
 } passing_rows;
 
 typedef int32_t passing_mask __attribute__((vector_size(4 * LANES)));
 
 // A vector of each row of y, from column j on: all arguments but y and j are constants where this
 // is called, or do not change. Lanes that are not `kept` stay what they are.
-OT_SIMD_INLINE void add_passing_vector(float *y, int64_t y_row, const passing_rows *p, int64_t j,
-                                       int rows, int depth, bool is_first, passing_mask kept,
-                                       bool keeps_all)
+OT_SIMD_INLINE void add_passing_vector(float *y, int64_t y_row, const passing_rows *p,
+                                       float (*a)[ROWS_OF_B], int64_t j, int rows, int depth,
+                                       bool is_first, passing_mask kept, bool keeps_all)
 {
     ot__vector sum[ROWS_OF_Y];
 
@@ -56,7 +58,7 @@ OT_SIMD_INLINE void add_passing_vector(float *y, int64_t y_row, const passing_ro
         OT_SIMD_KEEP(b);
         OT_SIMD_UNROLL
         for (int i = 0; i < rows; i++)
-            sum[i] += p->a[i][k] * b;
+            sum[i] += a[i][k] * b;
     }
     OT_SIMD_UNROLL
     for (int i = 0; i < rows; i++) {
@@ -79,23 +81,45 @@ static bool begins_at_ends(const float *y, const float *b)
     return apart > 0 && apart < PAGE / 2;
 }
 
+// A line of each of the rows that are fetched, for several vectors of those that pass by.
+OT_SIMD_INLINE void fetch_passing(const passing_rows *p, int64_t vector, int64_t j, int depth)
+{
+    if (vector % (CACHE_LINE / LANES) == 0)
+        OT_SIMD_UNROLL
+    for (int k = 0; k < depth; k++)
+        __builtin_prefetch(p->b + k * p->b_row + p->ahead + j, 0, SECOND_CACHE);
+}
+
 // rows, depth and is_first are constants where this is called: y (rows, n) = a (rows, depth) * the
 // rows of b, or is added to.
 OT_SIMD_INLINE void add_passing(float *y, int64_t y_row, const passing_rows *p, int64_t n, int rows,
                                 int depth, bool is_first)
 {
-    const passing_rows in = *p; // which no store to y can change
+    const passing_rows in = *p; // no store to y can change it
+    float a[ROWS_OF_Y][ROWS_OF_B];
     const int64_t n_whole = n / LANES, step = begins_at_ends(y, p->b) ? -LANES : LANES;
     passing_mask kept = {0};
     int64_t j = step < 0 ? (n_whole - 1) * LANES : 0;
 
-    for (int64_t i = 0; i < n_whole; i++, j += step)
-        add_passing_vector(y, y_row, &in, j, rows, depth, is_first, kept, true);
+    OT_SIMD_UNROLL
+    for (int i = 0; i < rows; i++)
+        OT_SIMD_UNROLL
+    for (int k = 0; k < depth; k++)
+        a[i][k] = in.a[i][k];
+    if (depth % (ROWS_OF_B / 2) == 0 && in.ahead != 0) {
+        for (int64_t i = 0; i < n_whole; i++, j += step) {
+            fetch_passing(&in, i, j, depth);
+            add_passing_vector(y, y_row, &in, a, j, rows, depth, is_first, kept, true);
+        }
+    } else {
+        for (int64_t i = 0; i < n_whole; i++, j += step)
+            add_passing_vector(y, y_row, &in, a, j, rows, depth, is_first, kept, true);
+    }
     j = n_whole * LANES;
     if (j < n && n > LANES) {
         for (int l = 0; l < LANES; l++)
             kept[l] = n - LANES + l < j ? 0 : -1;
-        add_passing_vector(y, y_row, &in, n - LANES, rows, depth, is_first, kept, false);
+        add_passing_vector(y, y_row, &in, a, n - LANES, rows, depth, is_first, kept, false);
         return;
     }
     for (; j < n; j++)
@@ -105,7 +129,7 @@ OT_SIMD_INLINE void add_passing(float *y, int64_t y_row, const passing_rows *p, 
 
         OT_SIMD_UNROLL
         for (int k = 0; k < depth; k++)
-            sum += in.a[i][k] * in.b[k * in.b_row + j];
+            sum += a[i][k] * in.b[k * in.b_row + j];
         y[i * y_row + j] = sum;
     }
 }
@@ -146,24 +170,29 @@ typedef struct passed_rows {
     int64_t rows, y_row;
 } passed_rows;
 
-// Rows of b: so many passes, of which so many go by all rows of y before the next.
+// Rows of b, of which so many pass by at once; the last two times are alike.
 typedef struct passes {
     const float *b;
-    int64_t b_row, n, together;
+    int64_t b_row, ahead, at_once;
 } passes;
 
-// y (rows, n) = or += a (rows, k) * b (k, n) for the k of passes first .. end - 1
+// y (rows, n) = or += a (rows, k) * b (k, n), for k = from .. to - 1: at most ROWS_TOGETHER.
 static void pass_by(const ot__gemm *g, const passed_rows *r, const passes *b, int64_t n,
-                    int64_t first, int64_t end, bool accumulates)
+                    int64_t from, int64_t to, bool accumulates)
 {
-    for (int64_t pass = first; pass < end; pass++) {
-        const int64_t k = g->k * pass / b->n, depth = g->k * (pass + 1) / b->n - k;
-        passing_rows p = {.b = b->b + k * b->b_row, .b_row = b->b_row};
+    float a[ROWS_OF_Y][ROWS_TOGETHER];
 
+    for (int64_t i = 0; i < r->rows; i++)
+        for (int64_t k = from; k < to; k++)
+            a[i][k - from] = (float)g->alpha * r->a[i * g->a_row + k * g->a_column];
+    for (int64_t k = from, depth; k < to; k += depth) {
+        const int64_t left = to - k;
+        passing_rows p = {.b = b->b + k * b->b_row, .b_row = b->b_row, .ahead = b->ahead};
+
+        depth = left >= 2 * b->at_once ? b->at_once : left > b->at_once ? (left + 1) / 2 : left;
         for (int64_t i = 0; i < r->rows; i++)
-            for (int64_t e = 0; e < depth; e++)
-                p.a[i][e] = (float)g->alpha * r->a[i * g->a_row + (k + e) * g->a_column];
-        passing_functions[depth - 1][r->rows - 1](r->y, r->y_row, &p, n, pass == 0 && !accumulates);
+            p.a[i] = a[i] + k - from;
+        passing_functions[depth - 1][r->rows - 1](r->y, r->y_row, &p, n, k == 0 && !accumulates);
     }
 }
 
@@ -186,21 +215,42 @@ static void pass_by_often(const ot__gemm *g, const ot__gemm_data *data, const ot
     const int64_t rows = part->row_end - part->row, n_groups = (rows + ROWS_OF_Y - 1) / ROWS_OF_Y;
     const passed_rows all = rows_passed(g, data, part, 0, rows);
     const int64_t y_row = (n + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE + CACHE_LINE;
+    const int64_t together = ROWS_TOGETHER / b->at_once * b->at_once;
     float *sums = scratch + apart / sizeof(float) / CACHE_LINE * CACHE_LINE;
 
-    for (int64_t first = 0, end; first < b->n; first = end) {
-        end = OT_MIN(first + b->together, b->n);
+    for (int64_t from = 0, to; from < g->k; from = to) {
+        to = OT_MIN(from + together, g->k);
         for (int64_t i = 0; i < n_groups; i++) {
             const int64_t row = rows * i / n_groups, row_end = rows * (i + 1) / n_groups;
             passed_rows near = rows_passed(g, data, part, row, row_end);
 
             near.y = sums + row * y_row;
             near.y_row = y_row;
-            pass_by(g, &near, b, n, first, end, false);
+            pass_by(g, &near, b, n, from, to, false);
         }
     }
     for (int64_t i = 0; i < rows; i++)
         store_line(all.y + i * all.y_row, sums + i * y_row, n, data->accumulates);
+}
+
+// Rows of b that pass by at once: fewer where registers cannot hold what they are multiplied by,
+// and of short rows. With AVX2, Zen 4, GFLOP/s by as many rows:
+//
+//                4   6   8                     4   6   8
+//   1 1024 1024  34  34  32      2 1000 1000   59  57  56
+//   1 1000 1000  32  33  32      3 1024 1024   79  73  70
+//   1 3072 768   28  30  31      2 30522 768   24  26  27
+//   64 256 8     75      68      1024 1024 8   68      58
+static int64_t passing_at_once(const ot__gemm *g)
+{
+    enum { FEWER = ROWS_OF_B / 2, FEWER_FOR_ONE = ROWS_OF_B - 2 };
+    const bool is_few = g->k <= FEW_ROWS_OF_B && OT_ISA_LEVEL == 2;
+
+    if (g->m > FEW_ROWS_OF_Y)
+        return is_few ? ROWS_OF_B : FEWER;
+    if (g->n <= SHORT_ROW)
+        return g->m == 1 ? FEWER_FOR_ONE : FEWER;
+    return ROWS_OF_B;
 }
 
 // plan->width columns at a time. Rows of b that are not contiguous are copied, for few passes.
@@ -209,11 +259,11 @@ static void run_passing(const ot__gemm_plan *plan, const ot__gemm_data *data,
 {
     const ot__gemm *g = &plan->g;
     const int64_t rows = part->row_end - part->row;
-    const bool copies = g->b_column != 1, is_often = g->k > 2 * ROWS_OF_B;
-    const int64_t at_once = is_often && g->m > FEW_ROWS_OF_Y ? ROWS_OF_B / 2 : ROWS_OF_B;
+    const bool copies = g->b_column != 1, is_often = g->k > FEW_ROWS_OF_B;
+    const int64_t at_once = passing_at_once(g);
     passes b = {.b_row = copies ? plan->width : g->b_row,
-                .n = (g->k + at_once - 1) / at_once,
-                .together = ROWS_TOGETHER / at_once};
+                .ahead = plan->walks_b ? at_once * g->b_row : 0,
+                .at_once = at_once};
     ot__gemm_part p = *part;
 
     for (int64_t n; p.column < part->column_end; p.column += n) {
@@ -235,7 +285,7 @@ static void run_passing(const ot__gemm_plan *plan, const ot__gemm_data *data,
 
             end = OT_MIN(row + ROWS_OF_Y, rows);
             r = rows_passed(g, data, &p, row, end);
-            pass_by(g, &r, &b, n, 0, b.n, data->accumulates);
+            pass_by(g, &r, &b, n, 0, g->k, data->accumulates);
             finish_lines(plan, data, &p, row, end);
         }
     }

@@ -36,12 +36,13 @@ typedef struct operands {
 } operands;
 
 // Where a tile finds its panel of b: in the first cache, or where the processor finds what comes
-// next; in the first cache and so short that there is no time to fetch much; in the second, or
-// where it lies; the same, while there is a walk; or where it lies, from where it is copied, too.
+// next; anywhere, and so short that there is no time to fetch much, or there is no need to; in the
+// second, or where it lies; the same, while there is a walk; or where it lies, from where it is
+// copied, too.
 typedef enum panel_kind { NEAR, SHORT, FAR, FETCHING, COPIED, N_PANEL_KINDS } panel_kind;
 
 enum { SHORT_DEPTH = 4 * MAX_ROWS };
-enum { SECOND_CACHE = 2 }; // the locality with which __builtin_prefetch brings lines there
+enum { FIRST_CACHE = 3, SECOND_CACHE = 2 }; // localities with which __builtin_prefetch brings lines
 
 // Rows of `a` whose addresses are sums of one pointer and a multiple of a_row; those of the others
 // of a second pointer: registers cannot hold more multiples.

@@ -27,14 +27,15 @@ typedef struct panel_ahead {
 } panel_ahead;
 
 // While n_tiles multiply panel p; `again`: after the last comes the first of the same block.
-static panel_ahead panel_after(const ot__gemm *g, const block *x, int64_t p, int64_t n_tiles,
-                               bool again)
+static panel_ahead panel_after(const ot__gemm_plan *plan, const block *x, int64_t p,
+                               int64_t n_tiles, bool again)
 {
+    const ot__gemm *g = &plan->g;
     const bool is_last = p + 1 == x->n_panels, goes_on = is_last && !again;
     const int64_t next = is_last ? 0 : p + 1;
     panel_ahead a = {.lines = (panel_width(x, next) + CACHE_LINE - 1) / CACHE_LINE};
 
-    if (x->origin == NULL || x->depth < SHORT_DEPTH || (goes_on && x->k + x->depth == g->k))
+    if (!plan->walks_b || x->depth < SHORT_DEPTH || (goes_on && x->k + x->depth == g->k))
         return a;
     if (g->b_row % CACHE_LINE != 0)
         a.lines++;

@@ -36,7 +36,10 @@ static const problem problems[] = {
     {70, 1100, 530, false, true},  {14, 1100, 530, false, true},  {7, 5000, 1024, false, true},
     {90, 1104, 530, false, false}, {70, 1090, 530, false, false}, {70, 2050, 270, false, false},
     {8, 1030, 300, false, false},  {7, 5000, 27, true, false},    {15, 1024, 150, false, false},
-    {13, 3072, 37, true, false},
+    {13, 3072, 37, true, false},   {1, 300, 44, false, false},    {2, 1010, 43, false, false},
+    {5, 300, 13, false, false},    {6, 270, 9, true, false},      {5, 131, 5, true, true},
+    {40, 800, 24, true, false},    {31, 1100, 128, true, false},  {25, 2100, 40, false, true},
+    {3, 4200, 1001, false, false}, {8, 50, 1030, false, true},
 };
 
 typedef struct matrices {

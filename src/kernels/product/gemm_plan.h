@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the plans of products by tiles and of those of few rows or columns share.
+#ifndef OT_KERNELS_GEMM_PLAN_H
+#define OT_KERNELS_GEMM_PLAN_H
+
+#include "kernels/kernels.h"
+
+enum { OT__LINE_FLOATS = 16, OT__MOST_VECTORS_OF_DOTS = 2 };
+
+// Elements that no cache of most processors keeps.
+static const double OT__UNCACHED = 0x1p22;
+
+static inline int64_t ot__whole_tiles(int64_t extent, int64_t tile)
+{
+    return (extent + tile - 1) / tile * tile;
+}
+
+static inline int64_t ot__whole_lines(int64_t n_floats)
+{
+    return ot__whole_tiles(n_floats, OT__LINE_FLOATS);
+}
+
+// Where lanes go along k or rows of b pass by: all of the plan but the parts of y. Else false.
+bool ot__gemm_plan_few(ot__gemm_plan *plan, const ot__gemm_kernel *kernel);
+
+#endif
