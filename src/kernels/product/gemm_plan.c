@@ -32,19 +32,28 @@ static bool should_swap(const ot__gemm *g)
     return (g->a_row == 1 ? 0 : m * k) + cost * m * n < n * k;
 }
 
-// The parts that make the threads copy least: each part of the rows copies b, each of the columns
-// a.
+// Floats that could be copied while the lines in which two threads meet in a row of y, and those
+// that the processor brings beside them, go from one to the other.
+static const double COST_OF_MEETING = 512;
+
+// The parts that make the threads copy least, each part of the rows b, each of the columns a, and
+// meet least. Zen 4, AVX2, two threads, GFLOP/s by columns and by rows:
+//
+//   128 512 8 a^T b    50  137    512 1024 32 a b    145 168
+//   64 512 10 a b      69  128    512 784 64 a^T b   158 168
+//   1024 1024 16 a^T b 106 153    128 128 128 a b    156 165
+//   128 1024 32 a b    131 149    64 1024 1024 a b   158 143
 static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_threads)
 {
     const ot__gemm *g = &plan->g;
-    const double multiplications = (double)g->m * (double)g->n * (double)g->k;
+    const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
     double least = -1;
 
     plan->n_row_parts = plan->n_col_parts = 1;
-    n_threads = (int)OT_MIN((double)n_threads, 1 + multiplications / THREAD_MIN);
+    n_threads = (int)OT_MIN((double)n_threads, 1 + m * n * k / THREAD_MIN);
     for (int rows = 1; rows <= n_threads; rows++) {
         const int columns = n_threads / rows;
-        const double cost = (double)g->m * columns + (double)g->n * rows;
+        const double cost = k * (m * columns + n * rows) + COST_OF_MEETING * m * (columns - 1);
 
         if (rows * columns != n_threads || (rows > 1 && rows * kernel->tile_rows > g->m) ||
             (columns > 1 && columns * kernel->tile_columns > g->n))
@@ -92,7 +101,7 @@ static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
         return;
     if (g->a_column == 1) {
         plan->a_floats = kernel->tile_rows * kernel->a_row;
-    } else if (g->k <= kernel->shallow && g->n >= kernel->shallow_columns) {
+    } else if (g->k <= kernel->shallow && g->n >= kernel->shallow_columns * plan->n_col_parts) {
         plan->a_floats = ot__whole_lines(kernel->tile_rows * depth);
     } else {
         plan->a_rows = OT_MAX(most / kernel->tile_rows, 1) * kernel->tile_rows;
@@ -261,13 +270,23 @@ static bool walks_a(const ot__gemm_plan *plan)
            g->m * g->k > second_cache();
 }
 
-// Tiles fetch their lines of y, and of `a` those below them, but with AVX2 on Zen 3 and 4, where it
-// does not pay: Zen 4, GFLOP/s with and without it, 784 512 64 a^T b 85 and 87, 1024 1024 256 86
-// and 87, 512 3072 768 a b 87 and 88. Intel, AVX2, without and with rows of `a`: 4096 512 512 79
-// and 83.
-static bool fetches_lines(const ot__gemm_kernel *kernel)
+// Tiles fetch their lines of y, and of `a` those below them, but with AVX2 on Zen 3 and 4 where a
+// cache keeps y, unless it is not the second and tiles go down rows that begin anywhere in a line.
+// GFLOP/s without and with it:
+//
+//   Zen 4                                                   Intel (without and with rows of `a`)
+//   784 512 64 a^T b   87 85    1000 2001 256 a^T b  82 87  4096 512 512  79  83
+//   1024 1024 256      87 86    768 30522 512 a^T b  77 87
+//   512 3072 768 a b   88 87    1000 1001 64 a^T b   87 85
+static bool fetches_lines(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
-    return kernel->fetches_on_zen || !ot__is_zen_3_or_4();
+    const ot__gemm *g = &plan->g;
+    const int64_t y_floats = g->m * g->n;
+    const bool is_loose = plan->goes_down && g->y_row % OT__LINE_FLOATS != 0 &&
+                          y_floats > second_cache() && g->k > kernel->shallow;
+
+    return kernel->fetches_on_zen || !ot__is_zen_3_or_4() || is_loose ||
+           (double)y_floats > OT__UNCACHED;
 }
 
 void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
@@ -305,7 +324,7 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
     size_copies(plan, kernel);
     plan_reading_b(plan, kernel);
     plan->walks_a = walks_a(plan);
-    plan->fetches_lines = fetches_lines(kernel);
+    plan->fetches_lines = fetches_lines(plan, kernel);
     plan->width = block_width(plan, kernel);
     depth = OT_MIN(plan->g.k, plan->depth);
     width = OT_MIN(ot__whole_tiles(plan->g.n, kernel->lanes), plan->width);
