@@ -116,8 +116,8 @@ typedef struct ot__gemm_kernel {
     int64_t rows_clashing; // lines of the second cache, and where they do
     int64_t rows_loose;    // where they do not begin with lines, of a b larger than that cache
     int64_t rows_down;     // of a, at most, with which tiles go down the panels of a large b
-    // With at most so many elements of k and at least so many columns tiles go along a block of b,
-    // else down a block of a, of which so many rows are copied.
+    // With at most so many elements of k, and at least so many columns or twice as many as rows,
+    // tiles go along a block of b, else down a block of a, of which so many rows are copied.
     int64_t shallow, shallow_columns, most_copied_rows;
     bool fetches_on_zen;               // 3 and 4: tiles fetch their lines there, too
     int64_t staged_rows, staged_width; // at most; the former where k has several blocks

@@ -53,7 +53,8 @@ static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_
     n_threads = (int)OT_MIN((double)n_threads, 1 + m * n * k / THREAD_MIN);
     for (int rows = 1; rows <= n_threads; rows++) {
         const int columns = n_threads / rows;
-        const double cost = k * (m * columns + n * rows) + COST_OF_MEETING * m * (columns - 1);
+        const double meetings = plan->is_swapped ? n * (rows - 1) : m * (columns - 1);
+        const double cost = k * (m * columns + n * rows) + COST_OF_MEETING * meetings;
 
         if (rows * columns != n_threads || (rows > 1 && rows * kernel->tile_rows > g->m) ||
             (columns > 1 && columns * kernel->tile_columns > g->n))
@@ -84,13 +85,24 @@ static bool reads_a(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
             g->k <= kernel->few_columns);
 }
 
-// What is copied of `a` at a time where it is not read: a tile where its rows are contiguous or
-// columns are so few, and y so wide, that tiles go along a block of b, else as many as half of the
-// second cache holds. Zen 4, AVX2, GFLOP/s of a^T * b along and down:
+// Elements of k are so few, and a part of y is so wide, that copying `a` tile by tile, for tiles
+// that go along a block of b, takes little. Zen 4, AVX2, GFLOP/s of a^T * b along and down:
 //
-//   1024 1024 16  81  75    512 1024 24  84  79    480 480 16   79  82
-//   1000 1000 16  80  79    512 4096 64  88  85    1024 256 16  74  79
-//   1024 1024 32  85  83    512 1024 128 87  87    1024 512 64  84  87
+//                                                                 two threads
+//   1024 1024 16  81  75    512 1024 24  84  79    480 480 16   79  82    120 400 64 161 147
+//   1000 1000 16  80  79    512 4096 64  88  85    1024 256 16  74  79    128 512 16 124  81
+//   1024 1024 32  85  83    512 1024 128 87  87    1024 512 64  84  87    256 512 32 156 138
+//   64 256 64     84  81    100 400 32   84  80    84 120 64    78  80    300 600 128 170 170
+static bool copies_tiles(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+{
+    const ot__gemm *g = &plan->g;
+    const int64_t rows = g->m / plan->n_row_parts, columns = g->n / plan->n_col_parts;
+
+    return g->k <= kernel->shallow && (columns >= kernel->shallow_columns || columns >= 2 * rows);
+}
+
+// What is copied of `a` at a time where it is not read: a tile where its rows are contiguous or
+// tiles go along a block of b, else as many rows as half of the second cache holds.
 static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
@@ -101,7 +113,7 @@ static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
         return;
     if (g->a_column == 1) {
         plan->a_floats = kernel->tile_rows * kernel->a_row;
-    } else if (g->k <= kernel->shallow && g->n >= kernel->shallow_columns * plan->n_col_parts) {
+    } else if (copies_tiles(plan, kernel)) {
         plan->a_floats = ot__whole_lines(kernel->tile_rows * depth);
     } else {
         plan->a_rows = OT_MAX(most / kernel->tile_rows, 1) * kernel->tile_rows;

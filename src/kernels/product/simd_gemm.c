@@ -67,7 +67,7 @@ enum {
     FEW_PANELS = 2,           // which do not pay for copying columns of `a`; nor do
     FEW_ROWS = 2 * TILE_ROWS, // and
     FEW_COLUMNS = 8,          // of it
-    // Elements of k, and columns, with which tiles go along a block of b although they copy `a`.
+    // Elements of k, and columns, with which tiles go along a block of b although `a` is copied.
     SHALLOW = OT_ISA_LEVEL == 1 ? 128 : 16,
     SHALLOW_COLUMNS = OT_ISA_LEVEL == 1 ? 768 : 0,
     ROWS_READING = OT_ISA_LEVEL == 2 ? INT32_MAX : TILE_ROWS, // that do not pay for copying `b`
