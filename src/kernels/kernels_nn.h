@@ -58,7 +58,8 @@ typedef struct ot__gemm_plan {
                                   // of b while those before are multiplied
     bool fetches_lines;           // each tile those of y that it writes, and of a those below
     bool is_one_panel;            // in the copy of b: at a time, or at the end
-    int n_row_parts, n_col_parts; // of y, for threads
+    int n_row_parts, n_col_parts; // of y, for threads, in
+    int64_t row_cut, col_cut;     // multiples of so many rows and columns
     // Rows whose results are complete in scratch before they are rounded; 0: y is where they sum
     // up.
     int64_t staged_rows, stage_at; // the latter in floats

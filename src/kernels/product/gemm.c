@@ -6,9 +6,6 @@
 
 #include "kernels/kernels.h"
 
-// Floats of y between which threads share it, lest they write the same line of the cache.
-enum { LINE_OF_Y = 16 };
-
 // Part number i of n of the range 0 .. count - 1, in whole tiles.
 static void cut_tiles(int64_t count, int64_t tile, int64_t i, int64_t n, int64_t *first,
                       int64_t *end)
@@ -23,16 +20,14 @@ static void run_item(const ot__gemm_kernel *kernel, const ot__gemm_plan *plan,
                      const ot__gemm_batches *batches, int64_t item, float *scratch)
 {
     const int64_t n_parts = (int64_t)plan->n_row_parts * plan->n_col_parts;
-    const int64_t i = item % n_parts, line = OT_MAX(kernel->lanes, (int64_t)LINE_OF_Y);
-    const int64_t row_tile = plan->y_column == 1 ? 1 : line;
-    const int64_t column_tile = plan->y_column == 1 ? line : kernel->lanes;
+    const int64_t i = item % n_parts;
     ot__gemm_part part;
     ot__gemm_data data;
 
     batches->at(batches->context, item / n_parts, &data);
-    cut_tiles(plan->g.m, row_tile, i / plan->n_col_parts, plan->n_row_parts, &part.row,
+    cut_tiles(plan->g.m, plan->row_cut, i / plan->n_col_parts, plan->n_row_parts, &part.row,
               &part.row_end);
-    cut_tiles(plan->g.n, column_tile, i % plan->n_col_parts, plan->n_col_parts, &part.column,
+    cut_tiles(plan->g.n, plan->col_cut, i % plan->n_col_parts, plan->n_col_parts, &part.column,
               &part.column_end);
     kernel->run(plan, &data, &part, scratch);
 }

@@ -37,7 +37,8 @@ static bool should_swap(const ot__gemm *g)
 static const double COST_OF_MEETING = 512;
 
 // The parts that make the threads copy least, each part of the rows b, each of the columns a, and
-// meet least. Zen 4, AVX2, two threads, GFLOP/s by columns and by rows:
+// meet least: they write no line of the cache together where rows of y begin with one. Zen 4, AVX2,
+// two threads, GFLOP/s by columns and by rows:
 //
 //   128 512 8 a^T b    50  137    512 1024 32 a b    145 168
 //   64 512 10 a b      69  128    512 784 64 a^T b   158 168
@@ -47,17 +48,21 @@ static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_
 {
     const ot__gemm *g = &plan->g;
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    const int64_t line = OT_MAX(kernel->lanes, (int64_t)OT__LINE_FLOATS);
     double least = -1;
 
     plan->n_row_parts = plan->n_col_parts = 1;
+    plan->row_cut = plan->is_swapped ? line : 1;
+    plan->col_cut = plan->is_swapped ? kernel->lanes : line;
     n_threads = (int)OT_MIN((double)n_threads, 1 + m * n * k / THREAD_MIN);
     for (int rows = 1; rows <= n_threads; rows++) {
         const int columns = n_threads / rows;
         const double meetings = plan->is_swapped ? n * (rows - 1) : m * (columns - 1);
         const double cost = k * (m * columns + n * rows) + COST_OF_MEETING * meetings;
 
-        if (rows * columns != n_threads || (rows > 1 && rows * kernel->tile_rows > g->m) ||
-            (columns > 1 && columns * kernel->tile_columns > g->n))
+        if (rows * columns != n_threads ||
+            (rows > 1 && rows * OT_MAX(kernel->tile_rows, plan->row_cut) > g->m) ||
+            (columns > 1 && columns * OT_MAX(kernel->tile_columns, plan->col_cut) > g->n))
             continue;
         if (least < 0 || cost < least) {
             least = cost;

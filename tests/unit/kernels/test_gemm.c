@@ -39,7 +39,7 @@ static const problem problems[] = {
     {13, 3072, 37, true, false},   {1, 300, 44, false, false},    {2, 1010, 43, false, false},
     {5, 300, 13, false, false},    {6, 270, 9, true, false},      {5, 131, 5, true, true},
     {40, 800, 24, true, false},    {31, 1100, 128, true, false},  {25, 2100, 40, false, true},
-    {3, 4200, 1001, false, false}, {8, 50, 1030, false, true},
+    {3, 4200, 1001, false, false}, {8, 50, 1030, false, true},    {70, 26, 300, true, true},
 };
 
 typedef struct matrices {
