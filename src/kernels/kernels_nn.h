@@ -27,8 +27,8 @@ typedef struct ot__gemm {
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
 
-// ---- simd_gemm.c, gemm_plan.c, gemm.c: the same product, sums in f32 in the order of k, or lane
-// by lane ----
+// ---- simd_gemm.c, gemm_plan.c, gemm_few.c, gemm.c: the same product, sums in f32 in the order of
+// k, or lane by lane ----
 //
 // Operands that the innermost loop cannot read where they lie are copied block by block into the
 // order it reads them in, in f32 whatever they are. Threads share y, never k, so their number does

@@ -185,4 +185,7 @@ OT_SIMD_INLINE void ot__transpose4(float *y, int64_t y_row, const float *x, int6
 
 #include "kernels/simd_math.h"
 
+// Localities with which __builtin_prefetch brings lines into a cache.
+enum { OT_INTO_FIRST_CACHE = 3, OT_INTO_SECOND_CACHE = 2 };
+
 #endif

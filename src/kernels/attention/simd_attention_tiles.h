@@ -48,7 +48,6 @@ typedef struct ahead_rows {
 } ahead_rows;
 
 enum { AHEAD_TENSORS = 8 };
-enum { SECOND_CACHE = 2 }; // the locality with which __builtin_prefetch brings lines there
 
 // Rows that are fetched into the second cache while products are computed: so many with each tile,
 // those of the last tensor first.
@@ -63,7 +62,7 @@ static void fetch_ahead(ahead *x)
         ahead_rows *r = &x->tensors[x->n_tensors - 1];
 
         for (int64_t e = 0; e < r->size; e += CACHE_LINE)
-            __builtin_prefetch(r->at + e, 0, SECOND_CACHE);
+            __builtin_prefetch(r->at + e, 0, OT_INTO_SECOND_CACHE);
         r->at += r->position;
         if (--r->n == 0)
             x->n_tensors--;

@@ -75,6 +75,13 @@ static bool is_shallow(const ot__gemm *g, const ot__gemm_kernel *kernel)
 //                                             1024 1024 4   39   44     37    40
 //                                             1024 1024 16 119   93
 //
+// With AVX2 these are of eight rows of b at a time; of four, which is now, Zen 4 (peak 92):
+//
+//                tiles rows                   tiles rows                  tiles rows
+//   64 64 8       50    51      512 128 8      64    69      64 512 10     71    79
+//   64 84 8       45    49      64 256 12      72    78      64 512 16 a^T b 63  82
+//   64 128 8      60    67      64 256 16      77    80      1024 1024 16  83    75
+//
 // With AVX2 more rows than a tile has pay, too: 7 and 8 where b is far, yet in a cache, up to 16
 // where its rows are a multiple of a page apart. Zen 4 (peak 92):
 //

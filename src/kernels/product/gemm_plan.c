@@ -48,12 +48,11 @@ static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_
 {
     const ot__gemm *g = &plan->g;
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
-    const int64_t line = OT_MAX(kernel->lanes, (int64_t)OT__LINE_FLOATS);
     double least = -1;
 
     plan->n_row_parts = plan->n_col_parts = 1;
-    plan->row_cut = plan->is_swapped ? line : 1;
-    plan->col_cut = plan->is_swapped ? kernel->lanes : line;
+    plan->row_cut = plan->is_swapped ? OT__LINE_FLOATS : 1;
+    plan->col_cut = plan->is_swapped ? kernel->lanes : OT__LINE_FLOATS;
     n_threads = (int)OT_MIN((double)n_threads, 1 + m * n * k / THREAD_MIN);
     for (int rows = 1; rows <= n_threads; rows++) {
         const int columns = n_threads / rows;

@@ -10,7 +10,6 @@
 
 #include "kernels/kernels.h"
 #include "kernels/product/simd_gemm_lines.h"
-#include "kernels/product/simd_gemm_tile.h"
 #include "kernels/simd_floats.h"
 
 #if OT_VECTOR_LANES >= 8
@@ -27,7 +26,7 @@ enum {
     // The cache that lines are fetched into: where the smaller vectors take longer to get to them,
     // those at hand would have to make place. Zen 4, AVX2, GFLOP/s of a * b^T, first and second:
     // 8 1024 1024 57 and 70, 8 128 512 69 and 74, 8 1000 1280 70 and 71.
-    DOTS_FETCHED_INTO = OT_ISA_LEVEL == 2 ? FIRST_CACHE : SECOND_CACHE,
+    DOTS_FETCHED_INTO = OT_ISA_LEVEL == 2 ? OT_INTO_FIRST_CACHE : OT_INTO_SECOND_CACHE,
     DOT_TOTALS = (DOT_SUMS + LANES - 1) / LANES * LANES,
 };
 

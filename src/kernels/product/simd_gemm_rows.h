@@ -8,15 +8,16 @@
 
 #include "kernels/kernels.h"
 #include "kernels/product/simd_gemm_lines.h"
-#include "kernels/product/simd_gemm_tile.h"
 #include "kernels/simd.h"
 
 // Without vectors of 32 bytes nothing was measured but y of few rows.
 enum {
-    ROWS_DEPTH = OT_ISA_LEVEL > 0 ? 8 : 0, // of k, at most, where
-    ROWS_COLUMNS = 64,    // are enough of b; twice the depth where four times are, and with fewer
-    SMALL_ROWS = 1 << 16, // registers y is smaller; on other processors
-    WIDE_DEPTH = OT_ISA_LEVEL == 2 ? 8 : 0, // where eight times are
+    // Of k, at most, where so many columns are enough; twice the depth where four times are, and
+    // with fewer registers y is small; on processors other than Zen 3 and 4 where eight times are.
+    ROWS_DEPTH = OT_ISA_LEVEL > 0 ? 8 : 0,
+    ROWS_COLUMNS = 64,
+    SMALL_ROWS = 1 << 16,
+    WIDE_DEPTH = OT_ISA_LEVEL == 2 ? 8 : 0,
     ROWS_OF_Y = 4,
     // at most, of a b that is far, and of one whose rows fall on the same lines of the first cache
     ROWS_PASSED = OT_ISA_LEVEL == 1 ? 2 * ROWS_OF_Y : ROWS_OF_Y,
@@ -87,7 +88,7 @@ OT_SIMD_INLINE void fetch_passing(const passing_rows *p, int64_t vector, int64_t
     if (vector % (CACHE_LINE / LANES) == 0)
         OT_SIMD_UNROLL
     for (int k = 0; k < depth; k++)
-        __builtin_prefetch(p->b + k * p->b_row + p->ahead + j, 0, SECOND_CACHE);
+        __builtin_prefetch(p->b + k * p->b_row + p->ahead + j, 0, OT_INTO_SECOND_CACHE);
 }
 
 // rows, depth and is_first are constants where this is called: y (rows, n) = a (rows, depth) * the

@@ -42,7 +42,6 @@ typedef struct operands {
 typedef enum panel_kind { NEAR, SHORT, FAR, FETCHING, COPIED, N_PANEL_KINDS } panel_kind;
 
 enum { SHORT_DEPTH = 4 * MAX_ROWS };
-enum { FIRST_CACHE = 3, SECOND_CACHE = 2 }; // localities with which __builtin_prefetch brings lines
 
 // Rows of `a` whose addresses are sums of one pointer and a multiple of a_row; those of the others
 // of a second pointer: registers cannot hold more multiples.
@@ -101,12 +100,12 @@ OT_SIMD_INLINE void tile_step(tile_state *s, const operands *o, int rows, int ve
     if (kind == COPIED) {
         OT_SIMD_UNROLL
         for (int j = 0; j < vectors * LANES; j += CACHE_LINE)
-            __builtin_prefetch(s->b + o->panel_ahead + j, 0, SECOND_CACHE);
-        __builtin_prefetch(s->b + o->panel_ahead + vectors * LANES - 1, 0, SECOND_CACHE);
+            __builtin_prefetch(s->b + o->panel_ahead + j, 0, OT_INTO_SECOND_CACHE);
+        __builtin_prefetch(s->b + o->panel_ahead + vectors * LANES - 1, 0, OT_INTO_SECOND_CACHE);
     }
     if (kind == FETCHING) {
-        __builtin_prefetch(s->walk, 0, SECOND_CACHE);
-        __builtin_prefetch(s->walk + o->walk.more, 0, SECOND_CACHE);
+        __builtin_prefetch(s->walk, 0, OT_INTO_SECOND_CACHE);
+        __builtin_prefetch(s->walk + o->walk.more, 0, OT_INTO_SECOND_CACHE);
         s->walk += o->walk.k;
         if (--s->steps == 0) {
             s->walk += o->walk.jump;
