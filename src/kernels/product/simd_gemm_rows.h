@@ -21,7 +21,7 @@ enum {
     ROWS_OF_Y = 4,
     // at most, of a b that is far, and of one whose rows fall on the same lines of the first cache
     ROWS_PASSED = OT_ISA_LEVEL == 1 ? 2 * ROWS_OF_Y : ROWS_OF_Y,
-    ROWS_PASSED_CLASHING = OT_ISA_LEVEL == 1 ? 4 * ROWS_OF_Y : ROWS_OF_Y,
+    ROWS_PASSED_CLASHING = OT_ISA_LEVEL > 0 ? 4 * ROWS_OF_Y : ROWS_OF_Y,
     ROWS_OF_B = 8,                 // at once, at most
     FEW_ROWS_OF_B = 2 * ROWS_OF_B, // for which sums go where they belong at once
     FEW_ROWS_OF_Y = 3, // so many that registers hold what as many rows of b are multiplied by
@@ -31,12 +31,11 @@ enum {
     PAGE = OT__CLASH * sizeof(float),
 };
 
-// Rows of b, and what they are multiplied by for each row of y: a[row][0 ..]. Rows of b that are
+// Rows of b, and what each of them in turn is multiplied by for each row of y. Rows of b that are
 // `ahead` floats further are fetched meanwhile; 0: none.
 typedef struct passing_rows {
-    const float *b;
+    const float *b, *a;
     int64_t b_row, ahead;
-    const float *a[ROWS_OF_Y];
 } passing_rows;
 
 typedef int32_t passing_mask __attribute__((vector_size(4 * LANES)));
@@ -106,8 +105,8 @@ OT_SIMD_INLINE void add_passing(float *y, int64_t y_row, const passing_rows *p, 
     for (int i = 0; i < rows; i++)
         OT_SIMD_UNROLL
     for (int k = 0; k < depth; k++)
-        a[i][k] = in.a[i][k];
-    if (depth % (ROWS_OF_B / 2) == 0 && in.ahead != 0) {
+        a[i][k] = in.a[k * rows + i];
+    if (depth >= ROWS_OF_B / 2 && depth % 2 == 0 && in.ahead != 0) {
         for (int64_t i = 0; i < n_whole; i++, j += step) {
             fetch_passing(&in, i, j, depth);
             add_passing_vector(y, y_row, &in, a, j, rows, depth, is_first, kept, true);
@@ -171,28 +170,48 @@ typedef struct passed_rows {
     int64_t rows, y_row;
 } passed_rows;
 
-// Rows of b, of which so many pass by at once; the last two times are alike.
+// Rows of b, of which at most so many pass by at once.
 typedef struct passes {
     const float *b;
     int64_t b_row, ahead, at_once;
 } passes;
 
+// What rows from .. end - 1 of b are multiplied by, for all rows that they pass by: where columns
+// of `a` are contiguous, vectors.
+static void gather_passed(float *to, const ot__gemm *g, const passed_rows *r, int64_t from,
+                          int64_t end)
+{
+    const float alpha = (float)g->alpha, *a = r->a + from * g->a_column;
+    const int64_t rows = r->rows, a_column = g->a_column, n = end - from;
+
+    if (rows == ROWS_OF_Y && g->a_row == 1) {
+        for (int64_t k = 0; k < n; k++)
+            OT_SIMD_UNROLL
+        for (int i = 0; i < ROWS_OF_Y; i++)
+            to[k * ROWS_OF_Y + i] = alpha * a[k * a_column + i];
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++, a += g->a_row)
+        for (int64_t k = 0; k < n; k++)
+            to[k * rows + i] = alpha * a[k * a_column];
+}
+
 // y (rows, n) = or += a (rows, k) * b (k, n), for k = from .. to - 1: at most ROWS_TOGETHER.
 static void pass_by(const ot__gemm *g, const passed_rows *r, const passes *b, int64_t n,
                     int64_t from, int64_t to, bool accumulates)
 {
-    float a[ROWS_OF_Y][ROWS_TOGETHER];
+    float a[ROWS_TOGETHER * ROWS_OF_Y];
+    int64_t n_passes = (to - from + b->at_once - 1) / b->at_once;
 
-    for (int64_t i = 0; i < r->rows; i++)
-        for (int64_t k = from; k < to; k++)
-            a[i][k - from] = (float)g->alpha * r->a[i * g->a_row + k * g->a_column];
+    gather_passed(a, g, r, from, to);
     for (int64_t k = from, depth; k < to; k += depth) {
-        const int64_t left = to - k;
-        passing_rows p = {.b = b->b + k * b->b_row, .b_row = b->b_row, .ahead = b->ahead};
+        const passing_rows p = {.b = b->b + k * b->b_row,
+                                .a = a + (k - from) * r->rows,
+                                .b_row = b->b_row,
+                                .ahead = b->ahead};
 
-        depth = left >= 2 * b->at_once ? b->at_once : left > b->at_once ? (left + 1) / 2 : left;
-        for (int64_t i = 0; i < r->rows; i++)
-            p.a[i] = a[i] + k - from;
+        depth = (to - k + n_passes - 1) / n_passes;
+        n_passes--;
         passing_functions[depth - 1][r->rows - 1](r->y, r->y_row, &p, n, k == 0 && !accumulates);
     }
 }
@@ -234,27 +253,43 @@ static void pass_by_often(const ot__gemm *g, const ot__gemm_data *data, const ot
         store_line(all.y + i * all.y_row, sums + i * y_row, n, data->accumulates);
 }
 
-// Rows of b that pass by at once: fewer where registers cannot hold what they are multiplied by,
-// and of short rows. With AVX2, Zen 4, GFLOP/s by as many rows:
+// Rows of b that pass by at once: fewer where registers cannot hold what they are multiplied by, of
+// short rows, and where with those of y they are more lines than have place in a set of the first
+// cache; more where rows are nearly a multiple of a page apart: what is loaded of one then waits
+// for what is stored of another. Zen 4, GFLOP/s by as many rows:
 //
-//                4   6   8                     4   6   8
-//   1 1024 1024  34  34  32      2 1000 1000   59  57  56
-//   1 1000 1000  32  33  32      3 1024 1024   79  73  70
-//   1 3072 768   28  30  31      2 30522 768   24  26  27
-//   64 256 8     75      68      1024 1024 8   68      58
+//   AVX2           4   6   8                  4   6   8
+//   1 1024 1024    34  34  32   2 1000 1000   59  57  56
+//   1 1000 1000    32  33  32   3 1024 1024   79  73  70
+//   1 3072 768     28  30  31   2 30522 768   24  26  27
+//   64 256 8       75      68   1024 1024 8   68      58
+//
+//   AVX-512        4   5   8                  4   6   8
+//   256 1024 16    105 103 85   1 1024 1024   43  44  41
+//   256 768 16     112 106 105  2 1024 1024   83  80  76
+//   256 768 10     103 109 109  4 1024 1024   105 110 105
+//   256 1008 16    86  83  95   2 1000 1000   71  71  72
+//   Intel: 128 512 8   144 185  1024 1024 8   92     116
 static int64_t passing_at_once(const ot__gemm *g)
 {
-    enum { FEWER = ROWS_OF_B / 2, FEWER_FOR_ONE = ROWS_OF_B - 2 };
-    const bool is_few = g->k <= FEW_ROWS_OF_B && OT_ISA_LEVEL == 2;
+    enum { FEWEST = ROWS_OF_B / 2, FEWER = FEWEST + 1, FEW = ROWS_OF_B - 2 };
+    enum { NEARLY = 2 * CACHE_LINE };
+    const int64_t apart = (g->b_row + NEARLY) % OT__CLASH; // of a multiple less NEARLY
+    const bool clashes = apart == NEARLY, is_near = apart < 2 * NEARLY && !clashes;
 
+    if (OT_ISA_LEVEL == 2 && g->k > FEW_ROWS_OF_B)
+        return clashes ? FEW : ROWS_OF_B;
+    if (OT_ISA_LEVEL == 2)
+        return ot__is_intel() || g->m <= FEW_ROWS_OF_Y || is_near ? ROWS_OF_B : FEWER;
     if (g->m > FEW_ROWS_OF_Y)
-        return is_few ? ROWS_OF_B : FEWER;
+        return FEWEST;
     if (g->n <= SHORT_ROW)
-        return g->m == 1 ? FEWER_FOR_ONE : FEWER;
+        return g->m == 1 ? FEW : FEWEST;
     return ROWS_OF_B;
 }
 
-// plan->width columns at a time. Rows of b that are not contiguous are copied, for few passes.
+// At most plan->width columns at a time. Rows of b that are not contiguous are copied, for few
+// passes.
 static void run_passing(const ot__gemm_plan *plan, const ot__gemm_data *data,
                         const ot__gemm_part *part, float *scratch)
 {
@@ -262,14 +297,21 @@ static void run_passing(const ot__gemm_plan *plan, const ot__gemm_data *data,
     const int64_t rows = part->row_end - part->row;
     const bool copies = g->b_column != 1, is_often = g->k > FEW_ROWS_OF_B;
     const int64_t at_once = passing_at_once(g);
+    const int64_t columns = part->column_end - part->column,
+                  n_vectors = (columns + LANES - 1) / LANES;
+    const int64_t n_pieces = (columns + plan->width - 1) / plan->width;
     passes b = {.b_row = copies ? plan->width : g->b_row,
                 .ahead = plan->walks_b ? at_once * g->b_row : 0,
                 .at_once = at_once};
     ot__gemm_part p = *part;
 
-    for (int64_t n; p.column < part->column_end; p.column += n) {
-        n = OT_MIN(part->column_end - p.column, plan->width);
-        p.column_end = p.column + n;
+    for (int64_t i = 0; i < n_pieces; i++) {
+        int64_t n;
+
+        p.column = part->column + n_vectors * i / n_pieces * LANES;
+        p.column_end =
+            OT_MIN(part->column + n_vectors * (i + 1) / n_pieces * LANES, part->column_end);
+        n = p.column_end - p.column;
         b.b = (const float *)data->b + p.column * g->b_column;
         if (copies) {
             ot__transpose_floats(&OT_ISA_NAME(ot__moves), scratch, b.b_row, b.b, g->b_column, g->k,
