@@ -57,6 +57,7 @@ typedef struct ot__gemm_plan {
     bool walks_a, walks_b;        // rows of a are fetched by the tiles above them, panels or rows
                                   // of b while those before are multiplied
     bool fetches_lines;           // each tile those of y that it writes, and of a those below
+    bool fetches_panels;          // the tile that copies one the next
     bool is_one_panel;            // in the copy of b: at a time, or at the end
     int n_row_parts, n_col_parts; // of y, for threads, in
     int64_t row_cut, col_cut;     // multiples of so many rows and columns

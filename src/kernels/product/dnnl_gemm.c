@@ -39,9 +39,9 @@ enum { ROWS_TO_PACK = 512, LONG_ROW = 1024 };
 // memory again and again.
 enum { LARGE = 3072 };
 
-// With fewer rows of a our own code takes too long to transpose b; on Intel's processors only a b
-// of so many elements, on Zen 4 none.
-enum { ROWS_TO_TRANSPOSE = 1024, MUCH_TO_TRANSPOSE = 1 << 23 };
+// With fewer rows of a our own code takes too long to transpose b, but on Intel's processors and
+// Zen 4.
+enum { ROWS_TO_TRANSPOSE = 1024 };
 
 // With AVX2 oneDNN is ahead in batches of at most so many rows and columns.
 enum { FEW_ROWS = 256 };
@@ -149,9 +149,8 @@ static bool is_one_ahead_with_avx512(ot__dnnl_gemm *p)
     const bool a_transposed = g->a_column != 1, is_tall = g->m >= (int64_t)ROWS_TO_PACK;
     const bool has_few_rows =
         !a_transposed && g->b_column != 1 && g->m < (int64_t)ROWS_TO_TRANSPOSE;
-    const bool has_much = g->n * g->k >= (int64_t)MUCH_TO_TRANSPOSE;
 
-    if (ot__is_zen_3_or_4() || (ot__is_intel() && !(has_few_rows && has_much)))
+    if (ot__is_zen_3_or_4() || ot__is_intel())
         return answer(p, false, "our own code is as fast with AVX-512, or faster");
     if (has_few_rows)
         return answer(p, true, "B transposed and few rows, with AVX-512");

@@ -20,6 +20,9 @@
 //   64 10 512 61    81                           8 1000 512    67    71
 //   64 14 512 69    82                           8 1000 2048   31    62
 //   64 16 512 87    83                           16 1024 256   82    69
+//
+// but not with AVX-512 (16 256 1024: Zen 4 110 and 105, Intel 156 and 146; 1024 16 1024: 112 and
+// 102, 151 and 136).
 enum { LEAST_DEPTH_OF_DOTS = 4 };
 
 // So many of the few lines stay in the cache whatever their distance, beside those of a tile.
@@ -91,16 +94,32 @@ static bool is_shallow(const ot__gemm *g, const ot__gemm_kernel *kernel)
 //   8 1024 1024   49    79      12 1024 1024   62    78     16 2048 2048   64    59
 //   8 3072 768    49    75      16 3072 768    64    76     8 256 512      75    66
 //   8 2048 2048   49    65      16 1024 64     59    77     8 30522 768    52    35
+//
+// The latter with AVX-512, too, on Intel, more than the tile has and a b that is not near:
+//
+//                tiles rows                   tiles rows                  tiles rows
+//   9 1024 1024   62    86      16 1024 1024  112   116     16 4096 512    97    107
+//   12 1024 1024  82    105     16 1024 2048  109   115     12 1024 256    202   165
+//   12 3072 768   85    98      16 1024 512   155   146     7 1024 1024    74    73
+static bool clashing_rows_pass(const ot__gemm *g, const ot__gemm_kernel *kernel)
+{
+    const double n_elements = (double)g->n * (double)g->k;
+    const bool is_near = g->n * g->k <= ot__second_cache() / (int64_t)sizeof(float);
+
+    if (kernel->lanes == OT__LINE_FLOATS && (is_near || !ot__is_intel()))
+        return false;
+    return g->m <= kernel->rows_passed_clashing && g->b_row % (int64_t)OT__CLASH == 0 &&
+           n_elements < OT__UNCACHED;
+}
+
 static bool is_for_rows(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
     const bool is_long = g->n >= (int64_t)LONG_ROW, is_much = g->n * g->k >= (int64_t)MUCH_TO_READ;
-    const bool clashes = g->b_row % (int64_t)OT__CLASH == 0;
     const double n_elements = (double)g->n * (double)g->k;
     const bool is_low = g->m == 1 || (g->m <= kernel->rows_of_y && is_much);
-    const bool is_some =
-        g->m > kernel->tile_rows && is_long &&
-        ((g->m <= kernel->rows_passed && is_much && n_elements <= OT__UNCACHED) ||
-         (g->m <= kernel->rows_passed_clashing && clashes && n_elements < OT__UNCACHED));
+    const bool is_some = g->m > kernel->tile_rows && is_long &&
+                         ((g->m <= kernel->rows_passed && is_much && n_elements <= OT__UNCACHED) ||
+                          clashing_rows_pass(g, kernel));
 
     return !has_narrow(g) && g->n > OT__LINE_FLOATS &&
            ((g->b_column == 1 && (is_low || is_some)) || is_shallow(g, kernel));

@@ -7,8 +7,8 @@
 enum { THREAD_MIN = 100000 };
 
 // y^T = b^T * a^T: the operand that needs transposing element by element becomes the smaller one.
-// Elements of y cost so many times as much, and less where y is small: they are transposed tile by
-// tile. By bench kernels, Intel with AVX-512, GFLOP/s:
+// Elements of y cost so many times as much for each block of k, and less where y is small: they are
+// transposed tile by tile. By bench kernels, Intel with AVX-512, GFLOP/s:
 //
 //   a * b^T       as it is  swapped  AVX2: as it is  swapped
 //   32 100 100    111       130            63        73
@@ -21,13 +21,25 @@ enum { THREAD_MIN = 100000 };
 //   512 768 3072  160       149            82        74
 static const double COST_OF_Y = 3, COST_OF_SMALL_Y = 0.4, SMALL_Y = 0x1p16;
 
-static bool should_swap(const ot__gemm *g)
+// Where nothing needs transposing y is, if it is so narrow that b^T has no more than two rows of
+// tiles: it would leave lanes unused, or tiles would be of one vector. Intel, GFLOP/s:
+//
+//   a^T * b        as it is  swapped  AVX2: as it is  swapped
+//   1024 10 1024   42        73             30        52
+//   512 10 64      65        135            49        88
+//   16 12 64       39        100            35        84
+//   128 16 256     135       187
+//   2048 16 64     101       166
+//   24 14 300      62        61             58        83 (14: not swapped)
+//   100 14 64      90        117            65        60 (14: not swapped)
+static bool should_swap(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
-    const double cost = m * n <= SMALL_Y ? COST_OF_SMALL_Y : COST_OF_Y;
+    const double n_blocks = OT_MAX(k / (double)kernel->depth, 1);
+    const double cost = n_blocks * (m * n <= SMALL_Y ? COST_OF_SMALL_Y : COST_OF_Y);
 
     if (g->b_column == 1)
-        return false;
+        return g->a_row == 1 && g->a_column != 1 && g->n <= kernel->few_rows && g->n < g->m;
     // As it is b is transposed; swapped a, unless its columns are contiguous, and y.
     return (g->a_row == 1 ? 0 : m * k) + cost * m * n < n * k;
 }
@@ -97,11 +109,23 @@ static bool reads_a(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 //   1000 1000 16  80  79    512 4096 64  88  85    1024 256 16  74  79    128 512 16 124  81
 //   1024 1024 32  85  83    512 1024 128 87  87    1024 512 64  84  87    256 512 32 156 138
 //   64 256 64     84  81    100 400 32   84  80    84 120 64    78  80    300 600 128 170 170
+//
+// With AVX-512 on Intel also with some more elements of k where tiles that go down a y that no near
+// cache keeps write lines that push each other out of the first one:
+//
+//   1024 1024 16  172 171   1024 1024 32  180 198   1024 4096 24  161 194   512 1024 32   201 199
+//   1024 1024 24  161 194   1024 1024 40  190 204   4096 1024 48  189 208   1024 2048 64  208 203
+//                                                                           1000 1000 32  191 177
 static bool copies_tiles(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
+    enum { SHALLOW_CLASHING = 48 };
     const ot__gemm *g = &plan->g;
     const int64_t rows = g->m / plan->n_row_parts, columns = g->n / plan->n_col_parts;
+    const bool clashes = kernel->lanes == OT__LINE_FLOATS && ot__is_intel() &&
+                         g->y_row % OT__CLASH == 0 && g->m * g->n > second_cache();
 
+    if (clashes && g->k > kernel->shallow)
+        return g->k <= SHALLOW_CLASHING;
     return g->k <= kernel->shallow && (columns >= kernel->shallow_columns || columns >= 2 * rows);
 }
 
@@ -239,18 +263,27 @@ static int64_t rows_waiting(const ot__gemm_kernel *kernel)
 //   64 30522 768  75   107    63   95    64 4096 1024     93   111    81   96
 //   64 30528 768  92   111    83   104   256 4096 1024    107  113
 //   128 30522 768 90   108    76   97    512 30522 768    102  108
+//
+// The next panel is fetched while one is copied, but on Intel where rows clash (with it and
+// without, AVX-512: 16 1024 1024 97 and 112, 24 1024 1024 113 and 126, 48 1024 1024 142 and 149, of
+// 128 rows and more no difference).
 static void plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
     const int64_t rows = (g->m + plan->n_row_parts - 1) / plan->n_row_parts;
     const bool is_far = g->n * g->k > second_cache();
+    const bool is_plain = !ot__dtype_is_narrow(g->b_type) && !is_staged(g);
+    const bool turns_b =
+        is_plain && g->b_column != 1 && g->b_row == 1 && plan->y_column == 1 && !ot__is_intel();
+    const bool takes_panels = g->b_column == 1 ? is_plain : turns_b;
 
-    plan->reads_b = g->b_column == 1 && !ot__dtype_is_narrow(g->b_type) && !is_staged(g);
+    plan->reads_b = g->b_column == 1 && is_plain;
     plan->copies_b = plan->reads_b && rows > rows_reading(plan, kernel, is_far);
-    plan->goes_down = plan->a_rows > 0 || (plan->reads_b && plan->a_floats == 0 && is_far &&
+    plan->goes_down = plan->a_rows > 0 || (takes_panels && plan->a_floats == 0 && is_far &&
                                            g->m <= rows_waiting(kernel));
     plan->is_one_panel = plan->goes_down || (plan->reads_b && !plan->copies_b);
-    plan->walks_b = plan->goes_down && plan->reads_b && 2 * g->n * g->k >= second_cache();
+    plan->walks_b = plan->goes_down && takes_panels && 2 * g->n * g->k >= second_cache();
+    plan->fetches_panels = !(ot__is_intel() && rows_clash(g, kernel));
 }
 
 // All columns are one block, of which one panel is copied at a time, where tiles go down them,
@@ -315,7 +348,7 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
         share_out(plan, kernel, n_threads);
         return;
     }
-    plan->is_swapped = should_swap(g);
+    plan->is_swapped = should_swap(g, kernel);
     if (plan->is_swapped) {
         plan->g = (ot__gemm){.m = g->n,
                              .n = g->m,

@@ -165,7 +165,9 @@ static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o
                 .accumulates = fits && accumulates};
 
     o->copy = panel_copy(x, p);
-    o->panel_ahead = p + 1 < x->n_panels ? panel_column(x, p + 1) - panel_column(x, p) : 0;
+    o->panel_ahead = plan->fetches_panels && p + 1 < x->n_panels
+                         ? panel_column(x, p + 1) - panel_column(x, p)
+                         : 0;
     o->b = is_read ? x->origin + j : o->copy;
     o->b_k = is_read ? plan->g.b_row : width;
     o->b_next = plan->goes_down ? 0 : is_read ? width : width * x->depth;
@@ -284,8 +286,8 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
             panel_ahead ahead;
 
             copy_b_panel(b, g, part->column, &panel, p);
-            ahead =
-                panel_after(plan, x, p, tiles.end - tiles.first - panel.copies, i + 1 < n_blocks);
+            ahead = panel_after(plan, (const float *)b + part->column * g->b_column, x, p,
+                                tiles.end - tiles.first - panel.copies, i + 1 < n_blocks);
             for (int64_t t = tiles.first, n; t < tiles.end; t += n) {
                 const int64_t row = tile_row(&tiles, t), height = tile_row(&tiles, t + 1) - row;
                 operands o = {.a = a_copy + (t - tiles.first) * TILE_ROWS * x->depth,
@@ -451,7 +453,7 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .multiply = multiply_panels,
     .lanes = LANES,
     .dots_eighths = OT_ISA_LEVEL > 0 ? 7 : 0,
-    .full_dots_depth = OT_ISA_LEVEL > 0 ? 512 : 0,
+    .full_dots_depth = OT_ISA_LEVEL == 1 ? 512 : 0,
     .dots_depth = DOTS_DEPTH,
     .dots_row = DOTS_ROW,
     .rows_of_y = ROWS_OF_Y,

@@ -20,14 +20,16 @@ static walk walk_below(const operands *o, int64_t rows, int64_t height)
                   .next = height * o->a_row};
 }
 
-// Lines of a row of the panel that comes next, and how many of them a tile fetches.
+// Lines of a row of the panel that comes next, each with those of the other rows, and how many of
+// them a tile fetches. Where columns of b are contiguous, as many columns as a line has floats.
 typedef struct panel_ahead {
     const float *at; // NULL: nothing is fetched
     int64_t lines, lines_a_tile;
 } panel_ahead;
 
-// While n_tiles multiply panel p; `again`: after the last comes the first of the same block.
-static panel_ahead panel_after(const ot__gemm_plan *plan, const block *x, int64_t p,
+// While n_tiles multiply panel p of the block x of b; `again`: after the last comes the first of
+// the same block.
+static panel_ahead panel_after(const ot__gemm_plan *plan, const float *b, const block *x, int64_t p,
                                int64_t n_tiles, bool again)
 {
     const ot__gemm *g = &plan->g;
@@ -37,9 +39,9 @@ static panel_ahead panel_after(const ot__gemm_plan *plan, const block *x, int64_
 
     if (!plan->walks_b || x->depth < SHORT_DEPTH || (goes_on && x->k + x->depth == g->k))
         return a;
-    if (g->b_row % CACHE_LINE != 0)
+    if (g->b_column == 1 && g->b_row % CACHE_LINE != 0)
         a.lines++;
-    a.at = x->origin + panel_column(x, next) + (goes_on ? x->depth * g->b_row : 0);
+    a.at = b + panel_column(x, next) * g->b_column + (x->k + (goes_on ? x->depth : 0)) * g->b_row;
     a.lines_a_tile = n_tiles >= a.lines ? 1 : 2;
     return a;
 }
@@ -49,14 +51,19 @@ static panel_ahead panel_after(const ot__gemm_plan *plan, const block *x, int64_
 static int64_t walk_panel(operands *o, const panel_ahead *a, const ot__gemm *g, int64_t t,
                           int64_t n)
 {
+    const bool is_turned = g->b_column != 1;
+    const int64_t apart = CACHE_LINE * g->b_column;
+    const int64_t steps = is_turned ? (o->depth + CACHE_LINE - 1) / CACHE_LINE : o->depth;
+
     o->walk.at = NULL;
     if (a->at == NULL || t * a->lines_a_tile >= a->lines)
         return n;
-    o->walk = (walk){.at = a->at + t * a->lines_a_tile * CACHE_LINE,
-                     .k = g->b_row,
-                     .steps = o->depth,
-                     .more = (a->lines_a_tile - 1) * CACHE_LINE,
-                     .next = a->lines_a_tile * CACHE_LINE};
+    o->walk = (walk){.at = a->at + t * a->lines_a_tile * apart,
+                     .k = is_turned ? CACHE_LINE : g->b_row,
+                     .steps = steps,
+                     .jump = is_turned ? g->b_column - steps * CACHE_LINE : 0,
+                     .more = (a->lines_a_tile - 1) * apart,
+                     .next = a->lines_a_tile * apart};
     return OT_MIN(n, (a->lines - 1) / a->lines_a_tile + 1 - t);
 }
 

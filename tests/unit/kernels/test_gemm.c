@@ -40,6 +40,9 @@ static const problem problems[] = {
     {5, 300, 13, false, false},    {6, 270, 9, true, false},      {5, 131, 5, true, true},
     {40, 800, 24, true, false},    {31, 1100, 128, true, false},  {25, 2100, 40, false, true},
     {3, 4200, 1001, false, false}, {8, 50, 1030, false, true},    {70, 26, 300, true, true},
+    {140, 530, 530, false, true},  {40, 11, 300, true, false},    {1100, 16, 530, true, false},
+    {37, 7, 64, true, false},      {14, 2048, 270, false, false}, {37, 1016, 10, true, false},
+    {6, 1032, 12, false, false},   {530, 1024, 40, true, false},
 };
 
 typedef struct matrices {
