@@ -52,6 +52,7 @@ typedef struct ot__gemm_plan {
     int64_t depth, width;         // of blocks, at most
     int64_t a_rows;               // of a that are copied by columns at a time, at most; 0: none
     int64_t a_floats;             // of the copy of a, where scratch begins; 0: a is read
+    bool copies_a_in_tiles;       // by the tiles of the first panel, while they multiply
     bool reads_b, copies_b;       // whole panels of b where it lies; and copies them meanwhile
     bool goes_down;               // tiles are computed panel by panel of b
     bool walks_a, walks_b;        // rows of a are fetched by the tiles above them, panels or rows

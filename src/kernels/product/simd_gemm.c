@@ -30,6 +30,7 @@
 #define ROWS_OF_ONE 12
 #define ROWS_OF_FOUR 6
 #define MAX_VECTORS 4
+#define COPIES_A_IN_TILES 1
 enum { LARGE_DEPTH = 512 };
 enum { DEPTH = 512, WIDTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 512, DEPTH_OF_ONE = 1024 };
 #elif OT_ISA_LEVEL == 1 // 16 registers
@@ -51,6 +52,9 @@ enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, DEPTH_OF
 #define MAX_VECTORS 2
 enum { LARGE_DEPTH = 128 };
 enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, DEPTH_OF_ONE = 256 };
+#endif
+#ifndef COPIES_A_IN_TILES
+#define COPIES_A_IN_TILES 0
 #endif
 enum {
     TILE_ROWS = MAX_ROWS,
@@ -152,6 +156,7 @@ static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o
     const bool is_near = (plan->a_rows > 0 && !is_read) || width == LANES;
     const bool fetches = plan->fetches_lines && x->depth >= SHORT_DEPTH;
     const panel_kind kind = is_read && x->copies ? COPIED
+                            : o->a_copy != NULL  ? COPYING_A
                             : o->walk.at != NULL ? FETCHING
                             : !fetches           ? SHORT
                             : is_near            ? NEAR
@@ -262,6 +267,24 @@ static void multiply_along(const ot__gemm_plan *plan, const ot__gemm_data *data,
     }
 }
 
+// What tiles do not copy of the columns of `a`: the first tile, which may copy b, and those at the
+// end that have less than a whole one's rows behind them. Tiles 1 .. end - 1 are not copied yet.
+static int64_t copy_a_ends(float *a_copy, const void *a, const ot__gemm *g,
+                           const ot__gemm_part *part, const tile_rows *tiles, const block *x)
+{
+    const int64_t rows = part->row_end - part->row;
+    tile_rows first = *tiles, last = *tiles;
+
+    first.end = tiles->first + 1;
+    last.first = tiles->end;
+    while (last.first > first.end && tile_row(tiles, last.first - 1) + TILE_ROWS > rows)
+        last.first--;
+    copy_a_columns(a_copy, a, g, part->row, part->row_end, &first, x);
+    copy_a_columns(a_copy + (last.first - tiles->first) * TILE_ROWS * x->depth, a, g, part->row,
+                   part->row_end, &last, x);
+    return last.first;
+}
+
 // The same panel by panel, of so many rows at a time where columns of `a` are copied.
 static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
                           const ot__gemm_part *part, float *y, const block *x, bool accumulates,
@@ -278,8 +301,10 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
     for (int64_t i = 0; i < n_blocks; i++) {
         const tile_rows tiles = {rows / n_tiles, rows % n_tiles, n_tiles * i / n_blocks,
                                  n_tiles * (i + 1) / n_blocks};
+        const int64_t uncopied =
+            plan->copies_a_in_tiles ? copy_a_ends(a_copy, a, g, part, &tiles, x) : tiles.first;
 
-        if (copies)
+        if (copies && !plan->copies_a_in_tiles)
             copy_a_columns(a_copy, a, g, part->row, part->row_end, &tiles, x);
         for (int64_t p = 0; p < x->n_panels; p++) {
             block panel = *x;
@@ -290,21 +315,27 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
                                 tiles.end - tiles.first - panel.copies, i + 1 < n_blocks);
             for (int64_t t = tiles.first, n; t < tiles.end; t += n) {
                 const int64_t row = tile_row(&tiles, t), height = tile_row(&tiles, t + 1) - row;
+                const bool is_first = t == tiles.first,
+                           copies_a = p == 0 && !is_first && t < uncopied;
                 operands o = {.a = a_copy + (t - tiles.first) * TILE_ROWS * x->depth,
                               .a_row = 1,
                               .a_k = TILE_ROWS,
                               .a_next = TILE_ROWS * x->depth,
                               .depth = x->depth};
 
-                if (!copies) {
+                if (!copies || copies_a) {
                     o.a = (const float *)a + (part->row + row) * g->a_row + x->k * g->a_column;
                     o.a_row = g->a_row;
                     o.a_k = g->a_column;
                     o.a_next = height * g->a_row;
                 }
-                n = panel.copies ? 1 : count_as_tall(&tiles, t);
-                if (!panel.copies)
+                n = is_first ? 1 : count_as_tall(&tiles, t);
+                if (copies_a) {
+                    o.a_copy = a_copy + (t - tiles.first) * TILE_ROWS * x->depth;
+                    n = OT_MIN(n, uncopied - t);
+                } else if (!panel.copies) {
                     n = walk_panel(&o, &ahead, g, t - tiles.first - x->copies, n);
+                }
                 multiply_gemm_tiles(plan, y + row * g->y_row, &o, height, &panel, p, n,
                                     accumulates);
                 if (panel.copies) {
@@ -350,36 +381,6 @@ static void multiply_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
 }
 
 // ---- parts: where the results are rounded, they wait for it in scratch ----
-
-static void load_staged(const ot__gemm_plan *plan, const ot__gemm_data *data,
-                        const ot__gemm_part *p, float *staged, int64_t pitch)
-{
-    for (int64_t i = 0; i < count_lines(plan, p); i++) {
-        const line l = output_line(plan, data, p, i);
-        float *to = staged + i * pitch;
-        const float *from = widened_line(data->y, l.at, l.n, plan->g.y_type, to);
-
-        if (from != to)
-            memcpy(to, from, (size_t)l.n * sizeof *to);
-    }
-}
-
-static void store_staged(const ot__gemm_plan *plan, const ot__gemm_data *data,
-                         const ot__gemm_part *p, float *staged, int64_t pitch)
-{
-    const ot_dtype type = plan->g.y_type;
-
-    for (int64_t i = 0; i < count_lines(plan, p); i++) {
-        const line l = output_line(plan, data, p, i);
-        float *from = staged + i * pitch;
-
-        finish_line(plan, data, from, l.at, l.c, l.c_step, l.n);
-        if (ot__dtype_is_narrow(type))
-            OT_ISA_NAME(ot__floats).narrow[type]((uint16_t *)data->y + l.at, from, l.n);
-        else
-            memcpy((float *)data->y + l.at, from, (size_t)l.n * sizeof *from);
-    }
-}
 
 static void run_staged_block(const ot__gemm_plan *plan, const ot__gemm_data *data,
                              const ot__gemm_part *part, float *scratch)

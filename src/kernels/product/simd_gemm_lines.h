@@ -98,4 +98,36 @@ static void finish_lines(const ot__gemm_plan *plan, const ot__gemm_data *data,
     }
 }
 
+// ---- results that are rounded wait for it in scratch ----
+
+static void load_staged(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                        const ot__gemm_part *p, float *staged, int64_t pitch)
+{
+    for (int64_t i = 0; i < count_lines(plan, p); i++) {
+        const line l = output_line(plan, data, p, i);
+        float *to = staged + i * pitch;
+        const float *from = widened_line(data->y, l.at, l.n, plan->g.y_type, to);
+
+        if (from != to)
+            memcpy(to, from, (size_t)l.n * sizeof *to);
+    }
+}
+
+static void store_staged(const ot__gemm_plan *plan, const ot__gemm_data *data,
+                         const ot__gemm_part *p, float *staged, int64_t pitch)
+{
+    const ot_dtype type = plan->g.y_type;
+
+    for (int64_t i = 0; i < count_lines(plan, p); i++) {
+        const line l = output_line(plan, data, p, i);
+        float *from = staged + i * pitch;
+
+        finish_line(plan, data, from, l.at, l.c, l.c_step, l.n);
+        if (ot__dtype_is_narrow(type))
+            OT_ISA_NAME(ot__floats).narrow[type]((uint16_t *)data->y + l.at, from, l.n);
+        else
+            memcpy((float *)data->y + l.at, from, (size_t)l.n * sizeof *from);
+    }
+}
+
 #endif

@@ -3,6 +3,8 @@
 #ifndef OT_KERNELS_SIMD_GEMM_TILE_H
 #define OT_KERNELS_SIMD_GEMM_TILE_H
 
+#include <string.h>
+
 #include "kernels/simd.h"
 
 // Where a tile's results go: y[row * y_row + vector] or, at the borders and when y is transposed,
@@ -27,19 +29,20 @@ typedef struct walk {
 // the rows of b are left in `copy`, one after the other, and those of the next panel, which begins
 // panel_ahead floats further, are fetched. Where there is time, the rows of `a` below the tile's
 // are fetched from their element `ahead` on, and from ahead_next further by the next tile. `walk`:
-// what is fetched besides.
+// what is fetched besides. Where columns of `a` are copied they are left in a_copy, TILE_ROWS
+// floats of each.
 typedef struct operands {
     const float *a, *b;
-    float *copy;
+    float *copy, *a_copy;
     int64_t ahead, ahead_next, a_row, a_k, a_next, b_k, b_next, depth, panel_ahead;
     walk walk;
 } operands;
 
 // Where a tile finds its panel of b: in the first cache, or where the processor finds what comes
 // next; anywhere, and so short that there is no time to fetch much, or there is no need to; in the
-// second, or where it lies; the same, while there is a walk; or where it lies, from where it is
-// copied, too.
-typedef enum panel_kind { NEAR, SHORT, FAR, FETCHING, COPIED, N_PANEL_KINDS } panel_kind;
+// second, or where it lies; the same, while there is a walk; where it lies, from where it is
+// copied, too; or as the first, while columns of `a` are copied.
+typedef enum panel_kind { NEAR, SHORT, FAR, FETCHING, COPIED, COPYING_A, N_PANEL_KINDS } panel_kind;
 
 enum { SHORT_DEPTH = 4 * MAX_ROWS };
 
@@ -77,14 +80,14 @@ typedef struct tile_state {
     ot__vector sum[MOST_ROWS][TILE_VECTORS];
     const float *a, *far, *b, *walk;
     int64_t steps;
-    float *copy;
+    float *copy, *a_copy;
 } tile_state;
 
 // One element of k.
 OT_SIMD_INLINE void tile_step(tile_state *s, const operands *o, int rows, int vectors,
                               panel_kind kind)
 {
-    const int64_t a_row = o->a_row;
+    const int64_t a_row = kind == COPYING_A ? 1 : o->a_row;
     ot__vector column[TILE_VECTORS];
 
     OT_SIMD_UNROLL
@@ -112,6 +115,11 @@ OT_SIMD_INLINE void tile_step(tile_state *s, const operands *o, int rows, int ve
             s->steps = o->walk.steps;
         }
     }
+    if (kind == COPYING_A) {
+        memcpy(s->a_copy, s->a, TILE_ROWS * sizeof(float));
+        __builtin_prefetch(s->a + CACHE_LINE, 0, OT_INTO_SECOND_CACHE);
+        s->a_copy += TILE_ROWS;
+    }
     OT_SIMD_UNROLL
     for (int i = 0; i < rows; i++)
         OT_SIMD_UNROLL
@@ -130,11 +138,12 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
     const int64_t step = fetch_step(o->depth, rows, vectors), last = OT_MIN(o->depth, rows * step);
     const operands in = *o;
     tile_state s = {.a = in.a,
-                    .far = in.a + NEAR_ROWS * in.a_row,
+                    .far = in.a + NEAR_ROWS * (kind == COPYING_A ? 1 : in.a_row),
                     .b = in.b,
                     .walk = in.walk.at,
                     .steps = in.walk.steps,
-                    .copy = in.copy};
+                    .copy = in.copy,
+                    .a_copy = in.a_copy};
     const float *fetched = t->y, *below = in.a + rows * in.a_row + in.ahead;
 
     OT_SIMD_UNROLL
@@ -202,6 +211,8 @@ OT_SIMD_INLINE void tiles(target *t, operands *o, int64_t n, int rows, int vecto
         if (kind == FETCHING)
             o->walk.at += o->walk.next;
         o->copy += vectors * LANES * o->depth;
+        if (kind == COPYING_A)
+            o->a_copy += TILE_ROWS * o->depth;
     }
 }
 
@@ -209,6 +220,17 @@ OT_SIMD_INLINE void tiles(target *t, operands *o, int64_t n, int rows, int vecto
 // registers: a function each, because it runs out of them in one that has all.
 typedef void tile_function(target *t, operands *o, int64_t n);
 
+#if COPIES_A_IN_TILES
+#define TILE_COPYING_A(rows, vectors)                                                              \
+    static void copying_a_##rows##_##vectors(target *t, operands *o, int64_t n)                    \
+    {                                                                                              \
+        tiles(t, o, n, rows, vectors, COPYING_A);                                                  \
+    }
+#define COPYING_A_NAME(rows, v) copying_a_##rows##_##v
+#else
+#define TILE_COPYING_A(rows, vectors)
+#define COPYING_A_NAME(rows, v) NULL
+#endif
 #define TILE(rows, vectors)                                                                        \
     static void near_##rows##_##vectors(target *t, operands *o, int64_t n)                         \
     {                                                                                              \
@@ -229,7 +251,8 @@ typedef void tile_function(target *t, operands *o, int64_t n);
     static void copied_##rows##_##vectors(target *t, operands *o, int64_t n)                       \
     {                                                                                              \
         tiles(t, o, n, rows, vectors, COPIED);                                                     \
-    }
+    }                                                                                              \
+    TILE_COPYING_A(rows, vectors)
 #define TILES_4(v) TILE(1, v) TILE(2, v) TILE(3, v) TILE(4, v)
 #define TILES_6(v) TILES_4(v) TILE(5, v) TILE(6, v)
 #define TILES_8(v) TILES_6(v) TILE(7, v) TILE(8, v)
@@ -238,7 +261,7 @@ typedef void tile_function(target *t, operands *o, int64_t n);
 #define KINDS(rows, v)                                                                             \
     {                                                                                              \
         near_##rows##_##v, short_##rows##_##v, far_##rows##_##v, fetching_##rows##_##v,            \
-            copied_##rows##_##v                                                                    \
+            copied_##rows##_##v, COPYING_A_NAME(rows, v)                                           \
     }
 #define NAMES_4(v) KINDS(1, v), KINDS(2, v), KINDS(3, v), KINDS(4, v)
 #define NAMES_6(v) NAMES_4(v), KINDS(5, v), KINDS(6, v)
