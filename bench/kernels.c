@@ -213,8 +213,7 @@ static int own_entries(const problem *p, entry *entries)
 
     for (const ot__gemm_kernel *k = ot__gemm_kernel_at(0); k != NULL; k = ot__gemm_kernel_at(n)) {
         entries[n] = (entry){.name = names[n], .run = run_own, .kernel = k};
-        ot__gemm_plan_make(&entries[n].plan, k, &p->g,
-                           p->n_batches >= p->n_threads ? 1 : p->n_threads);
+        ot__gemm_plan_make(&entries[n].plan, k, &p->g, p->n_batches, p->n_threads);
         entries[n].scratch = memory(entries[n].plan.scratch_bytes * (size_t)p->n_threads);
         if (++n == (int)OT_COUNT(names))
             break;

@@ -126,9 +126,10 @@ typedef struct ot__gemm_kernel {
     int64_t staged_rows, staged_width; // at most; the former where k has several blocks
 } ot__gemm_kernel;
 
-// m, n and k are at least 1; of the strides of a and b one each is 1.
+// m, n and k are at least 1; of the strides of a and b one each is 1. n_batches products are to be
+// run: whole ones are shared out before parts of one.
 void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
-                        int n_threads);
+                        int64_t n_batches, int n_threads);
 // Bytes that no such plan exceeds while y and c are f32, whatever its extents, strides and threads.
 size_t ot__gemm_most_scratch(const ot__gemm_kernel *kernel);
 // n_batches products at the given distances (in elements), in one parallel region.

@@ -341,22 +341,40 @@ static bool walks_a(const ot__gemm_plan *plan)
 //   784 512 64 a^T b   87 85    1000 2001 256 a^T b  82 87  4096 512 512  79  83
 //   1024 1024 256      87 86    768 30522 512 a^T b  77 87
 //   512 3072 768 a b   88 87    1000 1001 64 a^T b   87 85
-static bool fetches_lines(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+//
+// Nor with AVX-512 on Intel where a single product is shallow, and the second cache holds
+// everything or, of so few elements of k that there is no time, the first all of y; GFLOP/s with it
+// and without:
+//
+//   512 512 64    207 218    512 784 64 a^T b 219 224    512 512 512  221 220
+//   256 1024 32   200 207    84 120 64 a^T b  181 190    256 512 384  230 224
+//   256 256 256   227 230    512 256 200      227 231    1024 256 256 224 220
+//   64 84 10      111 117    64 512 13        184 185    64 512 10    178 164
+//   64 128 10     145 153    64 512 24        189 200    512 300 12   157 143
+static bool fetches_lines(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel,
+                          int64_t n_batches)
 {
+    enum { SHALLOW_ON_INTEL = 256, TOO_SHALLOW = 12, FIRST_CACHE = 8192 };
     const ot__gemm *g = &plan->g;
     const int64_t y_floats = g->m * g->n;
     const bool is_loose = plan->goes_down && g->y_row % OT__LINE_FLOATS != 0 &&
                           y_floats > second_cache() && g->k > kernel->shallow;
 
+    if (kernel->lanes == OT__LINE_FLOATS && ot__is_intel())
+        return n_batches > 1 || g->k > SHALLOW_ON_INTEL ||
+               (g->k <= TOO_SHALLOW && y_floats > FIRST_CACHE) ||
+               y_floats + (g->m + g->n) * g->k > second_cache();
     return kernel->fetches_on_zen || !ot__is_zen_3_or_4() || is_loose ||
            (double)y_floats > OT__UNCACHED;
 }
 
 void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
-                        int n_threads)
+                        int64_t n_batches, int n_threads)
 {
     int64_t depth, width, n_floats;
 
+    if (n_batches >= n_threads)
+        n_threads = 1;
     *plan = (ot__gemm_plan){.g = *g, .y_column = 1};
     if (ot__gemm_plan_few(plan, kernel)) {
         share_out(plan, kernel, n_threads);
@@ -387,7 +405,7 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
     size_copies(plan, kernel);
     plan_reading_b(plan, kernel);
     plan->walks_a = walks_a(plan);
-    plan->fetches_lines = fetches_lines(plan, kernel);
+    plan->fetches_lines = fetches_lines(plan, kernel, n_batches);
     plan->width = block_width(plan, kernel);
     depth = OT_MIN(plan->g.k, plan->depth);
     width = OT_MIN(ot__whole_tiles(plan->g.n, kernel->lanes), plan->width);
@@ -433,7 +451,7 @@ size_t ot__gemm_most_scratch(const ot__gemm_kernel *kernel)
                             .b_type = type};
         ot__gemm_plan plan;
 
-        ot__gemm_plan_make(&plan, kernel, &g, 1);
+        ot__gemm_plan_make(&plan, kernel, &g, 1, 1);
         n_bytes = OT_MAX(n_bytes, plan.scratch_bytes);
     }
     return n_bytes;

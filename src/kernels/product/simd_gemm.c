@@ -154,20 +154,20 @@ static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o
     const bool is_whole = columns == width, is_read = x->origin != NULL && is_whole;
     const bool fits = plan->y_column == 1 && is_whole && !(accumulates && done > 0);
     const bool is_near = (plan->a_rows > 0 && !is_read) || width == LANES;
-    const bool fetches = plan->fetches_lines && x->depth >= SHORT_DEPTH;
-    const panel_kind kind = is_read && x->copies ? COPIED
-                            : o->a_copy != NULL  ? COPYING_A
-                            : o->walk.at != NULL ? FETCHING
-                            : !fetches           ? SHORT
-                            : is_near            ? NEAR
-                                                 : FAR;
+    const panel_kind kind = is_read && x->copies     ? COPIED
+                            : o->a_copy != NULL      ? COPYING_A
+                            : o->walk.at != NULL     ? FETCHING
+                            : x->depth < SHORT_DEPTH ? SHORT
+                            : is_near                ? NEAR
+                                                     : FAR;
     const int64_t down = plan->goes_down ? rows * plan->g.y_row : 0;
     float *to = y + j * plan->y_column;
     target t = {.y = to,
                 .y_row = fits ? plan->g.y_row : TILE_COLUMNS,
                 .next = plan->goes_down ? down : width,
                 .alpha = (float)plan->g.alpha,
-                .accumulates = fits && accumulates};
+                .accumulates = fits && accumulates,
+                .fetches = plan->fetches_lines};
 
     o->copy = panel_copy(x, p);
     o->panel_ahead = plan->fetches_panels && p + 1 < x->n_panels

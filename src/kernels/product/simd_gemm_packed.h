@@ -46,7 +46,8 @@ static void multiply_panels(float *y, int64_t y_row, const float *a, int64_t a_r
                       .y_row = fits ? y_row : width,
                       .next = width,
                       .alpha = 1,
-                      .accumulates = fits && p->accumulates};
+                      .accumulates = fits && p->accumulates,
+                      .fetches = true};
 
         multiply(rows, width / LANES, OT_MAX(n_whole, 1), &out, &o, FAR);
         for (int64_t i = 0; !fits && i < rows; i++)

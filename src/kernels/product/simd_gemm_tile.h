@@ -8,12 +8,13 @@
 #include "kernels/simd.h"
 
 // Where a tile's results go: y[row * y_row + vector] or, at the borders and when y is transposed,
-// into `buffer` of MOST_ROWS rows. Those of the next tile go `next` floats further.
+// into `buffer` of MOST_ROWS rows. Those of the next tile go `next` floats further. `fetches`:
+// their lines, and of the rows of `a` below those by which the processor sees what comes next.
 typedef struct target {
     float *y;
     int64_t y_row, next;
     float alpha;
-    bool accumulates;
+    bool accumulates, fetches;
 } target;
 
 // What a tile fetches into the second cache for others. With each element of k a line, or two,
@@ -39,9 +40,9 @@ typedef struct operands {
 } operands;
 
 // Where a tile finds its panel of b: in the first cache, or where the processor finds what comes
-// next; anywhere, and so short that there is no time to fetch much, or there is no need to; in the
-// second, or where it lies; the same, while there is a walk; where it lies, from where it is
-// copied, too; or as the first, while columns of `a` are copied.
+// next; anywhere, and so short that there is no time to fetch much; in the second, or where it
+// lies; the same, while there is a walk; where it lies, from where it is copied, too; or as the
+// first, while columns of `a` are copied.
 typedef enum panel_kind { NEAR, SHORT, FAR, FETCHING, COPIED, COPYING_A, N_PANEL_KINDS } panel_kind;
 
 enum { SHORT_DEPTH = 4 * MAX_ROWS };
@@ -135,7 +136,8 @@ OT_SIMD_INLINE void tile_step(tile_state *s, const operands *o, int rows, int ve
 // (rows, depth) * (depth, vectors). All arguments but the structs are constants where it is called.
 OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vectors, panel_kind kind)
 {
-    const int64_t step = fetch_step(o->depth, rows, vectors), last = OT_MIN(o->depth, rows * step);
+    const int64_t step = t->fetches ? fetch_step(o->depth, rows, vectors) : 0;
+    const int64_t last = OT_MIN(o->depth, rows * step);
     const operands in = *o;
     tile_state s = {.a = in.a,
                     .far = in.a + NEAR_ROWS * (kind == COPYING_A ? 1 : in.a_row),
@@ -151,7 +153,7 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
         OT_SIMD_UNROLL
     for (int v = 0; v < vectors; v++)
         s.sum[i][v] = (ot__vector){0};
-    if (step == 0 && kind != SHORT)
+    if (step == 0 && t->fetches && kind != SHORT)
         OT_SIMD_UNROLL
     for (int i = 0; i < rows; i++) {
         fetch_y_row(fetched + i * t->y_row, vectors);

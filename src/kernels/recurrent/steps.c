@@ -237,6 +237,6 @@ void ot__wide_multiply(const ot__wide_product *w, const ot__recurrent_means *by,
         .n_batches = OT_MAX(1, w->n_batches), .at = batch_of_wide, .context = w};
     ot__gemm_plan plan;
 
-    ot__gemm_plan_make(&plan, by->kernel, &w->g, batches.n_batches > 1 ? 1 : by->n_threads);
+    ot__gemm_plan_make(&plan, by->kernel, &w->g, batches.n_batches, by->n_threads);
     ot__gemm_run(by->kernel, &plan, &batches, scratch, by->n_threads);
 }

@@ -140,9 +140,8 @@ static ot_status product_prepare_simd(ot_prep *p)
     product->gemm.c_type = product_input(p, C) != NULL ? product_input(p, C)->dtype : OT_F32;
     product->gemm.y_type = ot_prep_out(p, 0)->dtype;
     product->kernel = ot__gemm_kernel_best();
-    // Whole products are shared out before parts of one.
-    ot__gemm_plan_make(&product->plan, product->kernel, &product->gemm,
-                       product->n_batches >= n_threads ? 1 : n_threads);
+    ot__gemm_plan_make(&product->plan, product->kernel, &product->gemm, product->n_batches,
+                       n_threads);
     ot_prep_scratch(p, product->plan.scratch_bytes * (size_t)n_threads);
     return OT_OK;
 }

@@ -108,7 +108,7 @@ static void run(const ot__gemm_kernel *kernel, const ot__gemm *g, const ot__gemm
     ot__gemm_plan plan;
     float *scratch;
 
-    ot__gemm_plan_make(&plan, kernel, g, n_threads);
+    ot__gemm_plan_make(&plan, kernel, g, 1, n_threads);
     scratch = ot__alloc_aligned(plan.scratch_bytes * (size_t)n_threads);
     assert_non_null(scratch);
     memset(scratch, 0xFF, plan.scratch_bytes * (size_t)n_threads); // NaN
@@ -176,7 +176,7 @@ static void no_plan_exceeds_the_most_scratch(void **state)
             ot__gemm_plan plan;
 
             g.b_type = i / 4 % 2 != 0 ? OT_BF16 : OT_F32;
-            ot__gemm_plan_make(&plan, kernel, &g, 1 + (int)(size % MAX_THREADS));
+            ot__gemm_plan_make(&plan, kernel, &g, 1, 1 + (int)(size % MAX_THREADS));
             assert_true(plan.scratch_bytes <= ot__gemm_most_scratch(kernel));
         }
 }
