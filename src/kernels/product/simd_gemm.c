@@ -147,7 +147,7 @@ static int64_t count_alike(const ot__gemm_plan *plan, const block *x, int64_t p)
 static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o, int64_t rows,
                                 const block *x, int64_t p, int64_t n, bool accumulates)
 {
-    float buffer[STRIP_ROWS * TILE_COLUMNS];
+    float buffer[STRIP_FLOATS];
     const int64_t width = panel_width(x, p), j = panel_column(x, p);
     const int64_t columns = OT_MIN(x->columns - j, width);
     const int64_t done = panel_vector(x, p) * LANES - j; // columns that are the panel's before, too
@@ -163,7 +163,7 @@ static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o
     const int64_t down = plan->goes_down ? rows * plan->g.y_row : 0;
     float *to = y + j * plan->y_column;
     target t = {.y = to,
-                .y_row = fits ? plan->g.y_row : TILE_COLUMNS,
+                .y_row = fits ? plan->g.y_row : width,
                 .next = plan->goes_down ? down : width,
                 .alpha = (float)plan->g.alpha,
                 .accumulates = fits && accumulates,
@@ -183,7 +183,8 @@ static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o
     for (; n > 0; n--, to += down) {
         t.y = buffer;
         multiply_strip(&t, o, rows, width / LANES, kind);
-        spill(plan, to + done * plan->y_column, buffer + done, rows, columns - done, accumulates);
+        spill(plan, to + done * plan->y_column, buffer + done, width, rows, columns - done,
+              accumulates);
     }
 }
 
@@ -228,7 +229,8 @@ static void multiply_along(const ot__gemm_plan *plan, const ot__gemm_data *data,
     const bool by_rows = g->a_column == 1, reads_a = plan->a_floats == 0;
     const bool is_strip = reads_a && plan->y_column != 1;
     const int64_t rows = part->row_end - part->row;
-    const int64_t height = is_strip ? STRIP_ROWS : tile_height(plan, x);
+    const int64_t most = x->vectors + (x->n_wider > 0); // vectors of a panel
+    const int64_t height = is_strip ? strip_rows(g->a_row, most) : tile_height(plan, x);
     const int64_t n_tiles = (rows + height - 1) / height;
 
     for (int64_t t = 0; t < n_tiles; t++) {

@@ -9,8 +9,13 @@
 #include "kernels/product/simd_gemm_tile.h"
 
 // Rows of tiles, one below the other, that are transposed together: whole tiles, of which the rows
-// of y become whole lines of the cache.
-enum { STRIP_ROWS = CACHE_LINE % TILE_ROWS == 0 ? CACHE_LINE : CACHE_LINE * TILE_ROWS / 2 };
+// of y become whole lines of the cache. STRIP_OF_ONE: of tiles of one vector.
+enum {
+    STRIP_ROWS = CACHE_LINE % TILE_ROWS == 0 ? CACHE_LINE : CACHE_LINE * TILE_ROWS / 2,
+    STRIP_OF_ONE = OT_ISA_LEVEL == 2 ? CACHE_LINE * ROWS_OF_ONE / 4 : STRIP_ROWS,
+    STRIP_FLOATS = STRIP_ROWS * TILE_COLUMNS > STRIP_OF_ONE *LANES ? STRIP_ROWS *TILE_COLUMNS
+                                                                   : STRIP_OF_ONE *LANES,
+};
 
 // The most rows of a tile that reads `a` where it lies. Rows that are a multiple of OT__CLASH apart
 // push each other out of the first cache. Zen 4, GFLOP/s of one vector with 12 and 8 rows: 4096 16
@@ -22,6 +27,11 @@ static int64_t tallest(int64_t a_row, int64_t vectors)
         return ROWS_OF_FOUR;
 #endif
     return vectors == 1 && a_row % OT__CLASH != 0 ? MOST_ROWS : TILE_ROWS;
+}
+
+static int64_t strip_rows(int64_t a_row, int64_t vectors)
+{
+    return tallest(a_row, vectors) > TILE_ROWS ? STRIP_OF_ONE : STRIP_ROWS;
 }
 
 static int64_t strip_tiles(int64_t a_row, int64_t rows, int64_t vectors)
@@ -50,7 +60,7 @@ static void multiply_strip(target *t, operands *o, int64_t rows, int64_t vectors
     for (int64_t i = 0; i < n_tiles; i++) {
         const int64_t row = rows * i / n_tiles;
 
-        t->y = y + row * TILE_COLUMNS;
+        t->y = y + row * t->y_row;
         o->a = a + row * o->a_row;
         o->b = b;
         o->copy = copy;
@@ -61,36 +71,36 @@ static void multiply_strip(target *t, operands *o, int64_t rows, int64_t vectors
 }
 
 // Of a y that is transposed: its columns are contiguous.
-static void spill_columns(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t rows,
-                          int64_t columns, bool accumulates)
+static void spill_columns(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t pitch,
+                          int64_t rows, int64_t columns, bool accumulates)
 {
-    float turned[LANES * STRIP_ROWS];
+    float turned[LANES * STRIP_OF_ONE];
 
     if (!accumulates) {
-        ot__transpose_floats(&OT_ISA_NAME(ot__moves), y, plan->y_column, buffer, TILE_COLUMNS,
-                             columns, rows);
+        ot__transpose_floats(&OT_ISA_NAME(ot__moves), y, plan->y_column, buffer, pitch, columns,
+                             rows);
         return;
     }
     for (int64_t j = 0; j < columns; j += LANES) {
         const int64_t n = OT_MIN(columns - j, (int64_t)LANES);
 
-        ot__transpose_floats(&OT_ISA_NAME(ot__moves), turned, STRIP_ROWS, buffer + j, TILE_COLUMNS,
-                             n, rows);
+        ot__transpose_floats(&OT_ISA_NAME(ot__moves), turned, STRIP_OF_ONE, buffer + j, pitch, n,
+                             rows);
         for (int64_t i = 0; i < n; i++)
-            store_line(y + (j + i) * plan->y_column, turned + i * STRIP_ROWS, rows, true);
+            store_line(y + (j + i) * plan->y_column, turned + i * STRIP_OF_ONE, rows, true);
     }
 }
 
-// `buffer`: at most STRIP_ROWS rows, TILE_COLUMNS apart.
-static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t rows,
-                  int64_t columns, bool accumulates)
+// `buffer`: at most STRIP_FLOATS, in rows that are `pitch` apart.
+static void spill(const ot__gemm_plan *plan, float *y, const float *buffer, int64_t pitch,
+                  int64_t rows, int64_t columns, bool accumulates)
 {
     if (plan->y_column != 1) {
-        spill_columns(plan, y, buffer, rows, columns, accumulates);
+        spill_columns(plan, y, buffer, pitch, rows, columns, accumulates);
         return;
     }
     for (int64_t i = 0; i < rows; i++)
-        store_line(y + i * plan->g.y_row, buffer + i * TILE_COLUMNS, columns, accumulates);
+        store_line(y + i * plan->g.y_row, buffer + i * pitch, columns, accumulates);
 }
 
 #endif
