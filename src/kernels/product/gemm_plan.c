@@ -110,22 +110,22 @@ static bool reads_a(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 //   1024 1024 32  85  83    512 1024 128 87  87    1024 512 64  84  87    256 512 32 156 138
 //   64 256 64     84  81    100 400 32   84  80    84 120 64    78  80    300 600 128 170 170
 //
-// With AVX-512 on Intel also with some more elements of k where tiles that go down a y that no near
-// cache keeps write lines that push each other out of the first one:
+// On Intel with AVX-512 only where tiles that go down a y that no near cache keeps write lines that
+// push each other out of the first one, with some more elements of k then:
 //
-//   1024 1024 16  172 171   1024 1024 32  180 198   1024 4096 24  161 194   512 1024 32   201 199
-//   1024 1024 24  161 194   1024 1024 40  190 204   4096 1024 48  189 208   1024 2048 64  208 203
-//                                                                           1000 1000 32  191 177
+//   1024 1024 24  194 161   1024 4096 24  194 161   1024 256 16  186 198   1000 300 16 163 182
+//   1024 1024 32  198 180   4096 1024 48  208 189   256 1024 16  187 201   512 512 16  189 205
+//   1024 1024 40  204 190   1024 2048 64  203 208   128 512 16   188 194   64 128 12   142 163
+//   1024 1024 16  171 172   1000 1000 32  177 191   1024 256 12  172 184   64 256 16   180 175
 static bool copies_tiles(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     enum { SHALLOW_CLASHING = 48 };
     const ot__gemm *g = &plan->g;
     const int64_t rows = g->m / plan->n_row_parts, columns = g->n / plan->n_col_parts;
-    const bool clashes = kernel->lanes == OT__LINE_FLOATS && ot__is_intel() &&
-                         g->y_row % OT__CLASH == 0 && g->m * g->n > second_cache();
 
-    if (clashes && g->k > kernel->shallow)
-        return g->k <= SHALLOW_CLASHING;
+    if (kernel->lanes == OT__LINE_FLOATS && ot__is_intel())
+        return g->k <= SHALLOW_CLASHING && g->y_row % OT__CLASH == 0 &&
+               g->m * g->n > second_cache();
     return g->k <= kernel->shallow && (columns >= kernel->shallow_columns || columns >= 2 * rows);
 }
 

@@ -5,12 +5,12 @@
 // where they lie; what cannot be read so, or not well, is copied, `b` into panels as wide as a
 // tile, by the first tile of a panel while it multiplies. Where rows of `a` are contiguous, tiles
 // go along them: a row of tiles stays in the first cache, a block of b's panels in the second.
-// Where its columns are, a block of `a` is copied tile by tile and stays in the second cache, and
-// tiles go down one panel, which stays in the first; they go down, too, where no cache near holds
-// `b`. What comes from far is fetched by the tiles before (simd_gemm_walk.h). Nothing of this
-// changes the order of a sum, so none of it changes a bit. Where lanes go along k
-// (simd_gemm_dots.h), or rows of b pass by (simd_gemm_rows.h), the order is another, which m, n, k
-// and the strides alone decide on.
+// Where its columns are, a block of `a` is copied tile by tile, before or by the tiles of the first
+// panel, and stays in the second cache, and tiles go down one panel, which stays in the first; they
+// go down, too, where no cache near holds `b`. What comes from far is fetched by the tiles before
+// (simd_gemm_walk.h). Nothing of this changes the order of a sum, so none of it changes a bit.
+// Where lanes go along k (simd_gemm_dots.h), or rows of b pass by (simd_gemm_rows.h), the order is
+// another, which m, n, k and the strides alone decide on.
 #include "kernels/kernels.h"
 
 #include <string.h>
