@@ -104,7 +104,7 @@ static bool is_shallow(const ot__gemm *g, const ot__gemm_kernel *kernel)
 static bool clashing_rows_pass(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
     const double n_elements = (double)g->n * (double)g->k;
-    const bool is_near = g->n * g->k <= ot__second_cache() / (int64_t)sizeof(float);
+    const bool is_near = g->n * g->k <= ot__second_cache_floats();
 
     if (kernel->lanes == OT__LINE_FLOATS && (is_near || !ot__is_intel()))
         return false;

@@ -83,12 +83,6 @@ static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_
     }
 }
 
-// Floats that the second cache holds.
-static int64_t second_cache(void)
-{
-    return ot__second_cache() / (int64_t)sizeof(float);
-}
-
 // Rows that are contiguous are read where they lie, columns where there are too few of them, of y
 // or of rows to pay for copying.
 static bool reads_a(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
@@ -123,9 +117,9 @@ static bool copies_tiles(const ot__gemm_plan *plan, const ot__gemm_kernel *kerne
     const ot__gemm *g = &plan->g;
     const int64_t rows = g->m / plan->n_row_parts, columns = g->n / plan->n_col_parts;
 
-    if (kernel->lanes == OT__LINE_FLOATS && ot__is_intel())
+    if (ot__is_avx512_on_intel(kernel))
         return g->k <= SHALLOW_CLASHING && g->y_row % OT__CLASH == 0 &&
-               g->m * g->n > second_cache();
+               g->m * g->n > ot__second_cache_floats();
     return g->k <= kernel->shallow && (columns >= kernel->shallow_columns || columns >= 2 * rows);
 }
 
@@ -138,7 +132,7 @@ static bool copies_tiles(const ot__gemm_plan *plan, const ot__gemm_kernel *kerne
 //   256 768 1024  213 220    768 768 512   216 220    4096 4096 512 191 185
 static bool copies_a_in_tiles(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
-    return kernel->lanes == OT__LINE_FLOATS && ot__is_intel() && !ot__dtype_is_narrow(g->a_type) &&
+    return ot__is_avx512_on_intel(kernel) && !ot__dtype_is_narrow(g->a_type) &&
            g->a_column % OT__CLASH != 0;
 }
 
@@ -148,7 +142,7 @@ static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
     const int64_t depth = OT_MIN(g->k, plan->depth);
-    const int64_t most = OT_MIN(second_cache() / 2 / depth, kernel->most_copied_rows);
+    const int64_t most = OT_MIN(ot__second_cache_floats() / 2 / depth, kernel->most_copied_rows);
 
     if (reads_a(plan, kernel))
         return;
@@ -207,7 +201,7 @@ static int64_t block_depth(const ot__gemm *g, const ot__gemm_kernel *kernel)
 // together they would fill it.
 static bool rows_clash(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
-    const int64_t fit = second_cache() / kernel->depth;
+    const int64_t fit = ot__second_cache_floats() / kernel->depth;
     int64_t apart = 1, near;
 
     while (2 * apart <= fit)
@@ -233,7 +227,7 @@ static bool has_loose_rows(const ot__gemm *g)
 static int64_t rows_reading(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel, bool is_far)
 {
     const ot__gemm *g = &plan->g;
-    const int64_t near = 2 * g->n * g->k <= second_cache() ? 2 * kernel->tile_rows : 0;
+    const int64_t near = 2 * g->n * g->k <= ot__second_cache_floats() ? 2 * kernel->tile_rows : 0;
     const bool is_early = is_far && g->k > kernel->depth && ot__is_intel();
 
     if (plan->a_rows > 0)
@@ -254,7 +248,7 @@ static int64_t rows_reading(const ot__gemm_plan *plan, const ot__gemm_kernel *ke
 //   8192 768 768   109 95     128 768 3072 146 154    512 3072 768 156 146
 static int64_t rows_waiting(const ot__gemm_kernel *kernel)
 {
-    const int64_t fit = second_cache() / 8 / kernel->depth;
+    const int64_t fit = ot__second_cache_floats() / 8 / kernel->depth;
 
     return ot__is_zen_3_or_4() ? kernel->rows_down : OT_MIN(fit, kernel->rows_down);
 }
@@ -278,6 +272,9 @@ static int64_t rows_waiting(const ot__gemm_kernel *kernel)
 //   64 30528 768  92   111    83   104   256 4096 1024    107  113
 //   128 30522 768 90   108    76   97    512 30522 768    102  108
 //
+// With AVX-512 they gain a little where it is transposed, too (512 768 768 a b^T 112 and 114, 1024
+// 256 4096 113 and 115), but not on Intel, where it was not measured.
+//
 // The next panel is fetched while one is copied, but on Intel where rows clash (with it and
 // without, AVX-512: 16 1024 1024 97 and 112, 24 1024 1024 113 and 126, 48 1024 1024 142 and 149, of
 // 128 rows and more no difference).
@@ -285,18 +282,17 @@ static void plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
     const int64_t rows = (g->m + plan->n_row_parts - 1) / plan->n_row_parts;
-    const bool is_far = g->n * g->k > second_cache();
+    const bool is_far = g->n * g->k > ot__second_cache_floats();
     const bool is_plain = !ot__dtype_is_narrow(g->b_type) && !is_staged(g);
-    const bool turns_b =
-        is_plain && g->b_column != 1 && g->b_row == 1 && plan->y_column == 1 && !ot__is_intel();
-    const bool takes_panels = g->b_column == 1 ? is_plain : turns_b;
+    const bool takes_panels =
+        is_plain && (g->b_column == 1 || (plan->y_column == 1 && !ot__is_intel()));
 
     plan->reads_b = g->b_column == 1 && is_plain;
     plan->copies_b = plan->reads_b && rows > rows_reading(plan, kernel, is_far);
     plan->goes_down = plan->a_rows > 0 || (takes_panels && plan->a_floats == 0 && is_far &&
                                            g->m <= rows_waiting(kernel));
     plan->is_one_panel = plan->goes_down || (plan->reads_b && !plan->copies_b);
-    plan->walks_b = plan->goes_down && takes_panels && 2 * g->n * g->k >= second_cache();
+    plan->walks_b = plan->goes_down && takes_panels && 2 * g->n * g->k >= ot__second_cache_floats();
     plan->fetches_panels = !(ot__is_intel() && rows_clash(g, kernel));
 }
 
@@ -309,7 +305,8 @@ static void plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 static int64_t block_width(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const int64_t depth = OT_MIN(plan->g.k, plan->depth);
-    const int64_t fit = OT_MIN(second_cache() / 2, kernel->depth * kernel->most_width) / depth;
+    const int64_t fit =
+        OT_MIN(ot__second_cache_floats() / 2, kernel->depth * kernel->most_width) / depth;
 
     const int64_t width = plan->goes_down
                               ? ot__whole_tiles(plan->g.n, kernel->lanes)
@@ -330,7 +327,7 @@ static bool walks_a(const ot__gemm_plan *plan)
     const ot__gemm *g = &plan->g;
 
     return !ot__is_intel() && plan->a_floats == 0 && g->a_column == 1 && !plan->goes_down &&
-           g->m * g->k > second_cache();
+           g->m * g->k > ot__second_cache_floats();
 }
 
 // Tiles fetch their lines of y, and of `a` those below them, but with AVX2 on Zen 3 and 4 where a
@@ -358,12 +355,12 @@ static bool fetches_lines(const ot__gemm_plan *plan, const ot__gemm_kernel *kern
     const ot__gemm *g = &plan->g;
     const int64_t y_floats = g->m * g->n;
     const bool is_loose = plan->goes_down && g->y_row % OT__LINE_FLOATS != 0 &&
-                          y_floats > second_cache() && g->k > kernel->shallow;
+                          y_floats > ot__second_cache_floats() && g->k > kernel->shallow;
 
-    if (kernel->lanes == OT__LINE_FLOATS && ot__is_intel())
+    if (ot__is_avx512_on_intel(kernel))
         return n_batches > 1 || g->k > SHALLOW_ON_INTEL ||
                (g->k <= TOO_SHALLOW && y_floats > FIRST_CACHE) ||
-               y_floats + (g->m + g->n) * g->k > second_cache();
+               y_floats + (g->m + g->n) * g->k > ot__second_cache_floats();
     return kernel->fetches_on_zen || !ot__is_zen_3_or_4() || is_loose ||
            (double)y_floats > OT__UNCACHED;
 }

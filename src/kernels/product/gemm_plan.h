@@ -20,6 +20,18 @@ static inline int64_t ot__whole_lines(int64_t n_floats)
     return ot__whole_tiles(n_floats, OT__LINE_FLOATS);
 }
 
+// Floats that the second cache holds.
+static inline int64_t ot__second_cache_floats(void)
+{
+    return ot__second_cache() / (int64_t)sizeof(float);
+}
+
+// Vectors of a line of the cache, on Intel: what was measured with AVX-512 there alone.
+static inline bool ot__is_avx512_on_intel(const ot__gemm_kernel *kernel)
+{
+    return kernel->lanes == OT__LINE_FLOATS && ot__is_intel();
+}
+
 // Where lanes go along k or rows of b pass by: all of the plan but the parts of y. Else false.
 bool ot__gemm_plan_few(ot__gemm_plan *plan, const ot__gemm_kernel *kernel);
 

@@ -13,8 +13,6 @@
 // another, which m, n, k and the strides alone decide on.
 #include "kernels/kernels.h"
 
-#include <string.h>
-
 #include "kernels/simd_floats.h"
 
 // MAX_ROWS of USUAL_VECTORS: as many sums as registers hold beside the vectors of b and one of a.
@@ -212,10 +210,15 @@ static block gemm_block_of(const ot__gemm_plan *plan, const ot__gemm_part *part,
                    .copy = copy};
 }
 
+static int64_t most_vectors(const block *x)
+{
+    return x->vectors + (x->n_wider > 0);
+}
+
 // The most rows that tiles of every panel have.
 static int64_t tile_height(const ot__gemm_plan *plan, const block *x)
 {
-    return plan->a_floats > 0 ? TILE_ROWS : tallest(plan->g.a_row, x->vectors + (x->n_wider > 0));
+    return plan->a_floats > 0 ? TILE_ROWS : tallest(plan->g.a_row, most_vectors(x));
 }
 
 // The rows of a part against a block of b, row of tiles by row of tiles. After the last block their
@@ -229,8 +232,7 @@ static void multiply_along(const ot__gemm_plan *plan, const ot__gemm_data *data,
     const bool by_rows = g->a_column == 1, reads_a = plan->a_floats == 0;
     const bool is_strip = reads_a && plan->y_column != 1;
     const int64_t rows = part->row_end - part->row;
-    const int64_t most = x->vectors + (x->n_wider > 0); // vectors of a panel
-    const int64_t height = is_strip ? strip_rows(g->a_row, most) : tile_height(plan, x);
+    const int64_t height = is_strip ? strip_rows(g->a_row, most_vectors(x)) : tile_height(plan, x);
     const int64_t n_tiles = (rows + height - 1) / height;
 
     for (int64_t t = 0; t < n_tiles; t++) {
@@ -412,15 +414,11 @@ static void run_staged_block(const ot__gemm_plan *plan, const ot__gemm_data *dat
 static void run_blocks(const ot__gemm_plan *plan, const ot__gemm_data *data,
                        const ot__gemm_part *part, float *scratch)
 {
-    const int64_t columns = part->column_end - part->column;
-    const int64_t n_blocks = (columns + plan->width - 1) / plan->width,
-                  n_vectors = (columns + LANES - 1) / LANES;
-    ot__gemm_part p = *part;
+    const int64_t n_blocks = (part->column_end - part->column + plan->width - 1) / plan->width;
 
     for (int64_t j = 0; j < n_blocks; j++) {
-        p.column = part->column + n_vectors * j / n_blocks * LANES;
-        p.column_end =
-            OT_MIN(part->column + n_vectors * (j + 1) / n_blocks * LANES, part->column_end);
+        const ot__gemm_part p = piece_of_columns(part, j, n_blocks);
+
         if (plan->staged_rows > 0) {
             run_staged_block(plan, data, &p, scratch);
             continue;

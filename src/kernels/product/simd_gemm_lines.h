@@ -3,10 +3,24 @@
 #ifndef OT_KERNELS_SIMD_GEMM_LINES_H
 #define OT_KERNELS_SIMD_GEMM_LINES_H
 
+#include <string.h>
+
 #include "kernels/kernels.h"
 #include "kernels/simd_floats.h"
 
 enum { LINE = 512 }; // of what is widened: at least STAGED_WIDTH and STAGED_ROWS
+
+// Piece i of n of a part's columns, in whole vectors.
+static ot__gemm_part piece_of_columns(const ot__gemm_part *part, int64_t i, int64_t n)
+{
+    const int64_t n_vectors = (part->column_end - part->column + LANES - 1) / LANES;
+    const int64_t end = part->column + n_vectors * (i + 1) / n * LANES;
+
+    return (ot__gemm_part){.row = part->row,
+                           .row_end = part->row_end,
+                           .column = part->column + n_vectors * i / n * LANES,
+                           .column_end = OT_MIN(end, part->column_end)};
+}
 
 // n sums become, or are added to, what stands side by side in y.
 OT_SIMD_INLINE void store_line(float *y, const float *sums, int64_t n, bool accumulates)

@@ -297,21 +297,15 @@ static void run_passing(const ot__gemm_plan *plan, const ot__gemm_data *data,
     const int64_t rows = part->row_end - part->row;
     const bool copies = g->b_column != 1, is_often = g->k > FEW_ROWS_OF_B;
     const int64_t at_once = passing_at_once(g);
-    const int64_t columns = part->column_end - part->column,
-                  n_vectors = (columns + LANES - 1) / LANES;
-    const int64_t n_pieces = (columns + plan->width - 1) / plan->width;
+    const int64_t n_pieces = (part->column_end - part->column + plan->width - 1) / plan->width;
     passes b = {.b_row = copies ? plan->width : g->b_row,
                 .ahead = plan->walks_b ? at_once * g->b_row : 0,
                 .at_once = at_once};
-    ot__gemm_part p = *part;
 
     for (int64_t i = 0; i < n_pieces; i++) {
-        int64_t n;
+        const ot__gemm_part p = piece_of_columns(part, i, n_pieces);
+        const int64_t n = p.column_end - p.column;
 
-        p.column = part->column + n_vectors * i / n_pieces * LANES;
-        p.column_end =
-            OT_MIN(part->column + n_vectors * (i + 1) / n_pieces * LANES, part->column_end);
-        n = p.column_end - p.column;
         b.b = (const float *)data->b + p.column * g->b_column;
         if (copies) {
             ot__transpose_floats(&OT_ISA_NAME(ot__moves), scratch, b.b_row, b.b, g->b_column, g->k,
