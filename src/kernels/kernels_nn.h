@@ -58,6 +58,7 @@ typedef struct ot__gemm_plan {
     bool walks_a, walks_b;        // rows of a are fetched by the tiles above them, panels or rows
                                   // of b while those before are multiplied
     bool fetches_lines;           // each tile those of y that it writes, and of a those below
+    bool copies_ahead;            // tiles copy the panel of b that comes next
     bool fetches_panels;          // the tile that copies one the next
     bool is_one_panel;            // in the copy of b: at a time, or at the end
     int n_row_parts, n_col_parts; // of y, for threads, in
@@ -122,6 +123,7 @@ typedef struct ot__gemm_kernel {
     // With at most so many elements of k, and at least so many columns or twice as many as rows,
     // tiles go along a block of b, else down a block of a, of which so many rows are copied.
     int64_t shallow, shallow_columns, most_copied_rows;
+    bool copies_ahead;                 // tiles can copy the panel of b that comes next
     bool fetches_on_zen;               // 3 and 4: tiles fetch their lines there, too
     int64_t staged_rows, staged_width; // at most; the former where k has several blocks
 } ot__gemm_kernel;

@@ -253,6 +253,29 @@ static int64_t rows_waiting(const ot__gemm_kernel *kernel)
     return ot__is_zen_3_or_4() ? kernel->rows_down : OT_MIN(fit, kernel->rows_down);
 }
 
+// Where rows clash, what is fetched of the next panel pushes itself and the copy of `a` out of the
+// second cache, and where no cache keeps b, too much is asked for at once: tiles copy the next
+// panel little by little. Only Intel was measured, GFLOP/s where they fetch it and where they copy
+// it:
+//
+//   AVX-512                                                      AVX2
+//   17 1024 1024 a b   85 116    2048 2048 2048 a^T b 185 198    24 1024 600 a b   85 106
+//   32 1024 1024 a b  128 168    4096 4096 512 a^T b  187 197    64 1024 1024 a b  87 108
+//   64 1024 1024 a b  162 193    4096 4096 4096 a^T b 184 198    64 2048 2048 a b  86 110
+//   128 4096 4096 a b 147 184    1024 1024 1024 a^T b 205 209    16 8192 1024 a b  48  72
+//   64 30528 768 a b  127 172    256 4096 1024 a^T b  207 211    512 512 4096 a^T b 118 112
+//   24 1000 1000 a b  169 161    512 2048 512 a^T b   207 213    64 30522 768 a b  97  52
+static bool copies_ahead(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel, bool reads_far)
+{
+    const ot__gemm *g = &plan->g;
+
+    if (!reads_far || !plan->goes_down || !ot__is_intel() || !kernel->copies_ahead)
+        return false;
+    return rows_clash(g, kernel)
+               ? kernel->lanes == OT__LINE_FLOATS || plan->a_rows == 0
+               : kernel->lanes == OT__LINE_FLOATS && (double)g->n * (double)g->k > OT__UNCACHED;
+}
+
 // Rows of b that are contiguous are read where they lie, by the first tiles of a part at least;
 // where all of b takes at most half of the second cache, by two. On Zen 3 with AVX2, GFLOP/s where
 // b is copied and where both tiles of rows read it:
@@ -277,7 +300,9 @@ static int64_t rows_waiting(const ot__gemm_kernel *kernel)
 //
 // The next panel is fetched while one is copied, but on Intel where rows clash (with it and
 // without, AVX-512: 16 1024 1024 97 and 112, 24 1024 1024 113 and 126, 48 1024 1024 142 and 149, of
-// 128 rows and more no difference).
+// 128 rows and more no difference). There tiles with AVX-512 do not fetch it either while they read
+// the copy of `a` from the second cache (with it and without: 500 2500 1500 a^T b 205 and 210, 1000
+// 1500 2000 205 and 207, 256 768 1024 217 and 220).
 static void plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
@@ -292,7 +317,10 @@ static void plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
     plan->goes_down = plan->a_rows > 0 || (takes_panels && plan->a_floats == 0 && is_far &&
                                            g->m <= rows_waiting(kernel));
     plan->is_one_panel = plan->goes_down || (plan->reads_b && !plan->copies_b);
-    plan->walks_b = plan->goes_down && takes_panels && 2 * g->n * g->k >= ot__second_cache_floats();
+    plan->copies_ahead = copies_ahead(plan, kernel, is_far && plan->reads_b);
+    plan->walks_b = plan->goes_down && takes_panels && !plan->copies_ahead &&
+                    !(plan->a_rows > 0 && ot__is_avx512_on_intel(kernel)) &&
+                    2 * g->n * g->k >= ot__second_cache_floats();
     plan->fetches_panels = !(ot__is_intel() && rows_clash(g, kernel));
 }
 
@@ -368,7 +396,7 @@ static bool fetches_lines(const ot__gemm_plan *plan, const ot__gemm_kernel *kern
 void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, const ot__gemm *g,
                         int64_t n_batches, int n_threads)
 {
-    int64_t depth, width, n_floats;
+    int64_t depth, width, width_held, n_floats;
 
     if (n_batches >= n_threads)
         n_threads = 1;
@@ -406,9 +434,10 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
     plan->width = block_width(plan, kernel);
     depth = OT_MIN(plan->g.k, plan->depth);
     width = OT_MIN(ot__whole_tiles(plan->g.n, kernel->lanes), plan->width);
-    n_floats =
-        ot__whole_lines(plan->a_floats +
-                        depth * (plan->is_one_panel ? OT_MIN(width, kernel->most_columns) : width));
+    width_held = width;
+    if (plan->is_one_panel)
+        width_held = OT_MIN(width, kernel->most_columns) * (plan->copies_ahead ? 2 : 1);
+    n_floats = ot__whole_lines(plan->a_floats + depth * width_held);
     if (is_staged(&plan->g)) {
         // Of one block of k no panel is copied twice, however few rows are staged, unless it makes
         // place for the next.

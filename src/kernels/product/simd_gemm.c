@@ -28,7 +28,6 @@
 #define ROWS_OF_ONE 12
 #define ROWS_OF_FOUR 6
 #define MAX_VECTORS 4
-#define COPIES_A_IN_TILES 1
 enum { LARGE_DEPTH = 512 };
 enum { DEPTH = 512, WIDTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 512, DEPTH_OF_ONE = 1024 };
 #elif OT_ISA_LEVEL == 1 // 16 registers
@@ -50,9 +49,6 @@ enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, DEPTH_OF
 #define MAX_VECTORS 2
 enum { LARGE_DEPTH = 128 };
 enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, DEPTH_OF_ONE = 256 };
-#endif
-#ifndef COPIES_A_IN_TILES
-#define COPIES_A_IN_TILES 0
 #endif
 enum {
     TILE_ROWS = MAX_ROWS,
@@ -85,40 +81,7 @@ enum {
     STAGED_ROWS = 32 * TILE_ROWS,
 };
 
-// A block of b as tiles read it, in n_panels panels of whole vectors: the first n_wider have one
-// more than the others.
-typedef struct block {
-    int64_t columns, n_panels, vectors, n_wider, k, depth;
-    float *copy;
-    bool is_one_panel;   // in the copy: at a time, or at the end
-    const float *origin; // where whole panels are read; NULL: in the copy
-    bool copies;         // them meanwhile
-} block;
-
-static int64_t panel_vector(const block *x, int64_t panel)
-{
-    return panel * x->vectors + OT_MIN(panel, x->n_wider);
-}
-
-static int64_t panel_width(const block *x, int64_t panel)
-{
-    return (panel_vector(x, panel + 1) - panel_vector(x, panel)) * LANES;
-}
-
-// The first column of a panel. The last begins before the end of the one before it, so that it is
-// whole, where there is another.
-static int64_t panel_column(const block *x, int64_t panel)
-{
-    const int64_t whole = OT_MAX(x->columns - panel_width(x, panel), (int64_t)0);
-
-    return OT_MIN(panel_vector(x, panel) * LANES, whole);
-}
-
-static float *panel_copy(const block *x, int64_t panel)
-{
-    return x->copy + (x->is_one_panel ? 0 : panel_vector(x, panel) * LANES * x->depth);
-}
-
+#include "kernels/product/simd_gemm_block.h"
 #include "kernels/product/simd_gemm_copy.h"
 #include "kernels/product/simd_gemm_dots.h"
 #include "kernels/product/simd_gemm_lines.h"
@@ -129,15 +92,6 @@ static float *panel_copy(const block *x, int64_t panel)
 #include "kernels/product/simd_gemm_walk.h"
 
 // ---- blocks ----
-
-// Panels from `p` on that are as wide as it and whole, or not; one where y is transposed.
-static int64_t count_alike(const ot__gemm_plan *plan, const block *x, int64_t p)
-{
-    const int64_t end = p < x->n_wider ? x->n_wider : x->n_panels;
-    const bool ends_whole = panel_vector(x, end) * LANES <= x->columns;
-
-    return plan->y_column != 1 ? 1 : OT_MAX(end - p - !ends_whole, 1);
-}
 
 // n tiles: of `rows` rows of a each, which are in o, one below the other, against panel p of a
 // block of b; or of the same rows against panels p .. p + n - 1, which are alike. Where y is
@@ -154,6 +108,7 @@ static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o
     const bool is_near = (plan->a_rows > 0 && !is_read) || width == LANES;
     const panel_kind kind = is_read && x->copies     ? COPIED
                             : o->a_copy != NULL      ? COPYING_A
+                            : o->next.every > 0      ? COPYING_NEXT
                             : o->walk.at != NULL     ? FETCHING
                             : x->depth < SHORT_DEPTH ? SHORT
                             : is_near                ? NEAR
@@ -190,29 +145,6 @@ static void multiply_gemm_tiles(const ot__gemm_plan *plan, float *y, operands *o
 static bool finishes_after(const ot__gemm_plan *plan, const block *x)
 {
     return x->k + x->depth == plan->g.k && plan->staged_rows == 0 && plan->y_column == 1;
-}
-
-static block gemm_block_of(const ot__gemm_plan *plan, const ot__gemm_part *part, int64_t k,
-                           int64_t depth, float *copy)
-{
-    const int64_t columns = part->column_end - part->column;
-    const int64_t n_vectors = (columns + LANES - 1) / LANES;
-    const bool is_one = n_vectors == TILE_VECTORS && plan->a_floats == 0;
-    const int64_t most = is_one ? TILE_VECTORS : USUAL_VECTORS;
-    const int64_t n_panels = (n_vectors + most - 1) / most;
-
-    return (block){.columns = columns,
-                   .n_panels = n_panels,
-                   .vectors = n_vectors / n_panels,
-                   .n_wider = n_vectors % n_panels,
-                   .k = k,
-                   .depth = depth,
-                   .copy = copy};
-}
-
-static int64_t most_vectors(const block *x)
-{
-    return x->vectors + (x->n_wider > 0);
 }
 
 // The most rows that tiles of every panel have.
@@ -289,7 +221,63 @@ static int64_t copy_a_ends(float *a_copy, const void *a, const ot__gemm *g,
     return last.first;
 }
 
-// The same panel by panel, of so many rows at a time where columns of `a` are copied.
+// The same panel by panel: tiles on their way down one after the other, with the copy of their rows
+// of `a`, of which those before tile `uncopied` copy theirs at the first panel.
+typedef struct descent {
+    const ot__gemm_plan *plan;
+    const ot__gemm_part *part;
+    const void *a;
+    float *y, *a_copy;
+    tile_rows tiles;
+    int64_t uncopied;
+    bool accumulates;
+} descent;
+
+// Panel p, which the first tile may copy. The others copy the next, or fetch it.
+static void descend(const descent *d, block *panel, int64_t p, const panel_ahead *ahead,
+                    next_panel next)
+{
+    const ot__gemm *g = &d->plan->g;
+    const tile_rows *tiles = &d->tiles;
+    const int64_t tile_floats = TILE_ROWS * panel->depth, first = tiles->first + panel->copies;
+
+    for (int64_t t = tiles->first, n; t < tiles->end; t += n) {
+        const int64_t row = tile_row(tiles, t), height = tile_row(tiles, t + 1) - row;
+        const bool is_first = t == tiles->first, copies_a = p == 0 && !is_first && t < d->uncopied;
+        float *a_copy = d->a_copy + (t - tiles->first) * tile_floats;
+        operands o = {.a = a_copy,
+                      .a_row = 1,
+                      .a_k = TILE_ROWS,
+                      .a_next = tile_floats,
+                      .depth = panel->depth};
+
+        if (d->plan->a_floats == 0 || copies_a) {
+            o.a = (const float *)d->a + (d->part->row + row) * g->a_row + panel->k * g->a_column;
+            o.a_row = g->a_row;
+            o.a_k = g->a_column;
+            o.a_next = height * g->a_row;
+        }
+        n = is_first ? 1 : count_as_tall(tiles, t);
+        if (copies_a) {
+            o.a_copy = a_copy;
+            n = OT_MIN(n, d->uncopied - t);
+        } else if (!panel->copies) {
+            n = walk_panel(&o, ahead, g, t - first, n);
+        }
+        if (!panel->copies)
+            o.next = next;
+        multiply_gemm_tiles(d->plan, d->y + row * g->y_row, &o, height, panel, p, n,
+                            d->accumulates);
+        if (panel->copies) {
+            panel->origin = NULL;
+            panel->copies = false;
+        } else {
+            next = o.next;
+        }
+    }
+}
+
+// All panels of a block, of so many rows at a time where columns of `a` are copied.
 static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
                           const ot__gemm_part *part, float *y, const block *x, bool accumulates,
                           float *a_copy)
@@ -301,56 +289,47 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
     const int64_t n_tiles = (rows + most - 1) / most;
     const bool copies = plan->a_floats > 0;
     const int64_t n_blocks = copies ? (rows + plan->a_rows - 1) / plan->a_rows : 1;
+    float *copy = x->copy, *other = copy + most_vectors(x) * LANES * x->depth;
+    next_panel next = {0};
 
     for (int64_t i = 0; i < n_blocks; i++) {
-        const tile_rows tiles = {rows / n_tiles, rows % n_tiles, n_tiles * i / n_blocks,
-                                 n_tiles * (i + 1) / n_blocks};
-        const int64_t uncopied =
-            plan->copies_a_in_tiles ? copy_a_ends(a_copy, a, g, part, &tiles, x) : tiles.first;
+        descent d = {.plan = plan,
+                     .part = part,
+                     .a = a,
+                     .y = y,
+                     .a_copy = a_copy,
+                     .tiles = {rows / n_tiles, rows % n_tiles, n_tiles * i / n_blocks,
+                               n_tiles * (i + 1) / n_blocks},
+                     .accumulates = accumulates};
+        const int64_t n = d.tiles.end - d.tiles.first;
 
+        d.uncopied =
+            plan->copies_a_in_tiles ? copy_a_ends(a_copy, a, g, part, &d.tiles, x) : d.tiles.first;
         if (copies && !plan->copies_a_in_tiles)
-            copy_a_columns(a_copy, a, g, part->row, part->row_end, &tiles, x);
+            copy_a_columns(a_copy, a, g, part->row, part->row_end, &d.tiles, x);
         for (int64_t p = 0; p < x->n_panels; p++) {
+            const float *from = (const float *)b + part->column * g->b_column;
+            const bool again = i + 1 < n_blocks;
             block panel = *x;
             panel_ahead ahead;
 
-            copy_b_panel(b, g, part->column, &panel, p);
-            ahead = panel_after(plan, (const float *)b + part->column * g->b_column, x, p,
-                                tiles.end - tiles.first - panel.copies, i + 1 < n_blocks);
-            for (int64_t t = tiles.first, n; t < tiles.end; t += n) {
-                const int64_t row = tile_row(&tiles, t), height = tile_row(&tiles, t + 1) - row;
-                const bool is_first = t == tiles.first,
-                           copies_a = p == 0 && !is_first && t < uncopied;
-                operands o = {.a = a_copy + (t - tiles.first) * TILE_ROWS * x->depth,
-                              .a_row = 1,
-                              .a_k = TILE_ROWS,
-                              .a_next = TILE_ROWS * x->depth,
-                              .depth = x->depth};
-
-                if (!copies || copies_a) {
-                    o.a = (const float *)a + (part->row + row) * g->a_row + x->k * g->a_column;
-                    o.a_row = g->a_row;
-                    o.a_k = g->a_column;
-                    o.a_next = height * g->a_row;
-                }
-                n = is_first ? 1 : count_as_tall(&tiles, t);
-                if (copies_a) {
-                    o.a_copy = a_copy + (t - tiles.first) * TILE_ROWS * x->depth;
-                    n = OT_MIN(n, uncopied - t);
-                } else if (!panel.copies) {
-                    n = walk_panel(&o, &ahead, g, t - tiles.first - x->copies, n);
-                }
-                multiply_gemm_tiles(plan, y + row * g->y_row, &o, height, &panel, p, n,
-                                    accumulates);
-                if (panel.copies) {
-                    panel.origin = NULL;
-                    panel.copies = false;
-                }
+            if (next.every > 0) { // it is there
+                panel.copy = other;
+                panel.origin = NULL;
+                panel.copies = false;
+                other = copy;
+                copy = panel.copy;
+            } else {
+                panel.copy = copy;
+                copy_b_panel(b, g, part->column, &panel, p);
             }
+            ahead = panel_after(plan, from, x, p, n - panel.copies, again);
+            next = panel_to_copy(plan, from, x, p, n - panel.copies, again, other);
+            descend(&d, &panel, p, &ahead, next);
         }
         if (finishes_after(plan, x))
-            finish_lines(plan, data, part, tile_row(&tiles, tiles.first),
-                         tile_row(&tiles, tiles.end));
+            finish_lines(plan, data, part, tile_row(&d.tiles, d.tiles.first),
+                         tile_row(&d.tiles, d.tiles.end));
     }
 }
 
@@ -489,6 +468,7 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .shallow = SHALLOW,
     .shallow_columns = SHALLOW_COLUMNS,
     .most_copied_rows = MOST_COPIED_ROWS,
+    .copies_ahead = OT_ISA_LEVEL > 0,
     .fetches_on_zen = OT_ISA_LEVEL != 1,
     .staged_rows = STAGED_ROWS,
     .staged_width = STAGED_WIDTH,

@@ -25,25 +25,44 @@ typedef struct walk {
     int64_t k, steps, jump, more, next;
 } walk;
 
+// The panel of b that comes next, which tiles copy while they multiply: after `every` elements of
+// k, the next time after `wait`, a row of `width` floats, from `row` floats further each time. It
+// is fetched `ahead` floats before.
+typedef struct next_panel {
+    const float *from;
+    float *to;
+    int64_t row, width, ahead, every, wait; // every: 0: nothing is copied
+} next_panel;
+
 // The operands of a tile: `a` has a_row floats between rows and a_k between columns, `b` b_k
 // between rows; those of the next tile are a_next and b_next floats further. Where they are copied,
 // the rows of b are left in `copy`, one after the other, and those of the next panel, which begins
 // panel_ahead floats further, are fetched. Where there is time, the rows of `a` below the tile's
 // are fetched from their element `ahead` on, and from ahead_next further by the next tile. `walk`:
-// what is fetched besides. Where columns of `a` are copied they are left in a_copy, TILE_ROWS
-// floats of each.
+// what is fetched besides, `next`: what is copied besides. Where columns of `a` are copied they
+// are left in a_copy, TILE_ROWS floats of each.
 typedef struct operands {
     const float *a, *b;
     float *copy, *a_copy;
     int64_t ahead, ahead_next, a_row, a_k, a_next, b_k, b_next, depth, panel_ahead;
     walk walk;
+    next_panel next;
 } operands;
 
 // Where a tile finds its panel of b: in the first cache, or where the processor finds what comes
 // next; anywhere, and so short that there is no time to fetch much; in the second, or where it
 // lies; the same, while there is a walk; where it lies, from where it is copied, too; or as the
-// first, while columns of `a` are copied.
-typedef enum panel_kind { NEAR, SHORT, FAR, FETCHING, COPIED, COPYING_A, N_PANEL_KINDS } panel_kind;
+// first, while columns of `a`, the next panel or both are copied.
+typedef enum panel_kind {
+    NEAR,
+    SHORT,
+    FAR,
+    FETCHING,
+    COPIED,
+    COPYING_A,
+    COPYING_NEXT,
+    N_PANEL_KINDS
+} panel_kind;
 
 enum { SHORT_DEPTH = 4 * MAX_ROWS };
 
@@ -79,10 +98,25 @@ OT_SIMD_INLINE void fetch_below(const float *a)
 // A tile on its way along k.
 typedef struct tile_state {
     ot__vector sum[MOST_ROWS][TILE_VECTORS];
-    const float *a, *far, *b, *walk;
-    int64_t steps;
-    float *copy, *a_copy;
+    const float *a, *far, *b, *walk, *next;
+    int64_t steps, wait;
+    float *copy, *a_copy, *next_copy;
 } tile_state;
+
+OT_SIMD_INLINE void copy_next_row(tile_state *s, const next_panel *n)
+{
+    const float *ahead = s->next + n->ahead;
+
+    for (int64_t j = 0; j < n->width; j += LANES) {
+        if (LANES == CACHE_LINE || j % CACHE_LINE == 0)
+            __builtin_prefetch(ahead + j, 0, OT_INTO_SECOND_CACHE);
+        ot__vector_store(s->next_copy + j, ot__vector_load(s->next + j));
+    }
+    __builtin_prefetch(ahead + n->width - 1, 0, OT_INTO_SECOND_CACHE);
+    s->next += n->row;
+    s->next_copy += n->width;
+    s->wait = n->every;
+}
 
 // One element of k.
 OT_SIMD_INLINE void tile_step(tile_state *s, const operands *o, int rows, int vectors,
@@ -121,6 +155,8 @@ OT_SIMD_INLINE void tile_step(tile_state *s, const operands *o, int rows, int ve
         __builtin_prefetch(s->a + CACHE_LINE, 0, OT_INTO_SECOND_CACHE);
         s->a_copy += TILE_ROWS;
     }
+    if ((kind == COPYING_A || kind == COPYING_NEXT) && --s->wait == 0)
+        copy_next_row(s, &o->next);
     OT_SIMD_UNROLL
     for (int i = 0; i < rows; i++)
         OT_SIMD_UNROLL
@@ -134,7 +170,7 @@ OT_SIMD_INLINE void tile_step(tile_state *s, const operands *o, int rows, int ve
 }
 
 // (rows, depth) * (depth, vectors). All arguments but the structs are constants where it is called.
-OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vectors, panel_kind kind)
+OT_SIMD_INLINE void tile(const target *t, operands *o, int rows, int vectors, panel_kind kind)
 {
     const int64_t step = t->fetches ? fetch_step(o->depth, rows, vectors) : 0;
     const int64_t last = OT_MIN(o->depth, rows * step);
@@ -145,7 +181,10 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
                     .walk = in.walk.at,
                     .steps = in.walk.steps,
                     .copy = in.copy,
-                    .a_copy = in.a_copy};
+                    .a_copy = in.a_copy,
+                    .next = in.next.from,
+                    .next_copy = in.next.to,
+                    .wait = in.next.wait};
     const float *fetched = t->y, *below = in.a + rows * in.a_row + in.ahead;
 
     OT_SIMD_UNROLL
@@ -172,6 +211,12 @@ OT_SIMD_INLINE void tile(const target *t, const operands *o, int rows, int vecto
     }
     for (int64_t k = in.depth - last; k > 0; k--)
         tile_step(&s, &in, rows, vectors, kind);
+
+    if (kind == COPYING_A || kind == COPYING_NEXT) {
+        o->next.from = s.next;
+        o->next.to = s.next_copy;
+        o->next.wait = s.wait;
+    }
 
     const float alpha = t->alpha;
     const bool accumulates = t->accumulates;
@@ -222,39 +267,29 @@ OT_SIMD_INLINE void tiles(target *t, operands *o, int64_t n, int rows, int vecto
 // registers: a function each, because it runs out of them in one that has all.
 typedef void tile_function(target *t, operands *o, int64_t n);
 
-#if COPIES_A_IN_TILES
-#define TILE_COPYING_A(rows, vectors)                                                              \
-    static void copying_a_##rows##_##vectors(target *t, operands *o, int64_t n)                    \
+#define TILE_OF(name, kind, rows, vectors)                                                         \
+    static void name##_##rows##_##vectors(target *t, operands *o, int64_t n)                       \
     {                                                                                              \
-        tiles(t, o, n, rows, vectors, COPYING_A);                                                  \
+        tiles(t, o, n, rows, vectors, kind);                                                       \
     }
-#define COPYING_A_NAME(rows, v) copying_a_##rows##_##v
+#if OT_ISA_LEVEL == 2
+#define TILES_COPYING(rows, v)                                                                     \
+    TILE_OF(copying_a, COPYING_A, rows, v) TILE_OF(copying_next, COPYING_NEXT, rows, v)
+#define NAMES_COPYING(rows, v) copying_a_##rows##_##v, copying_next_##rows##_##v
+#elif OT_ISA_LEVEL == 1
+#define TILES_COPYING(rows, v) TILE_OF(copying_next, COPYING_NEXT, rows, v)
+#define NAMES_COPYING(rows, v) NULL, copying_next_##rows##_##v
 #else
-#define TILE_COPYING_A(rows, vectors)
-#define COPYING_A_NAME(rows, v) NULL
+#define TILES_COPYING(rows, v)
+#define NAMES_COPYING(rows, v) NULL, NULL
 #endif
-#define TILE(rows, vectors)                                                                        \
-    static void near_##rows##_##vectors(target *t, operands *o, int64_t n)                         \
-    {                                                                                              \
-        tiles(t, o, n, rows, vectors, NEAR);                                                       \
-    }                                                                                              \
-    static void short_##rows##_##vectors(target *t, operands *o, int64_t n)                        \
-    {                                                                                              \
-        tiles(t, o, n, rows, vectors, SHORT);                                                      \
-    }                                                                                              \
-    static void far_##rows##_##vectors(target *t, operands *o, int64_t n)                          \
-    {                                                                                              \
-        tiles(t, o, n, rows, vectors, FAR);                                                        \
-    }                                                                                              \
-    static void fetching_##rows##_##vectors(target *t, operands *o, int64_t n)                     \
-    {                                                                                              \
-        tiles(t, o, n, rows, vectors, FETCHING);                                                   \
-    }                                                                                              \
-    static void copied_##rows##_##vectors(target *t, operands *o, int64_t n)                       \
-    {                                                                                              \
-        tiles(t, o, n, rows, vectors, COPIED);                                                     \
-    }                                                                                              \
-    TILE_COPYING_A(rows, vectors)
+#define TILE(rows, v)                                                                              \
+    TILE_OF(near, NEAR, rows, v)                                                                   \
+    TILE_OF(short, SHORT, rows, v)                                                                 \
+    TILE_OF(far, FAR, rows, v)                                                                     \
+    TILE_OF(fetching, FETCHING, rows, v)                                                           \
+    TILE_OF(copied, COPIED, rows, v)                                                               \
+    TILES_COPYING(rows, v)
 #define TILES_4(v) TILE(1, v) TILE(2, v) TILE(3, v) TILE(4, v)
 #define TILES_6(v) TILES_4(v) TILE(5, v) TILE(6, v)
 #define TILES_8(v) TILES_6(v) TILE(7, v) TILE(8, v)
@@ -263,7 +298,7 @@ typedef void tile_function(target *t, operands *o, int64_t n);
 #define KINDS(rows, v)                                                                             \
     {                                                                                              \
         near_##rows##_##v, short_##rows##_##v, far_##rows##_##v, fetching_##rows##_##v,            \
-            copied_##rows##_##v, COPYING_A_NAME(rows, v)                                           \
+            copied_##rows##_##v, NAMES_COPYING(rows, v)                                            \
     }
 #define NAMES_4(v) KINDS(1, v), KINDS(2, v), KINDS(3, v), KINDS(4, v)
 #define NAMES_6(v) NAMES_4(v), KINDS(5, v), KINDS(6, v)

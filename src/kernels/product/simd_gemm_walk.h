@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of simd_gemm.c: what tiles fetch for others while they multiply. A tile takes thousands of
-// cycles, in which memory brings what the processor's own prefetching does not see coming: rows far
-// apart.
+// Part of simd_gemm.c: what tiles fetch, or copy, for others while they multiply. A tile takes
+// thousands of cycles, in which memory brings what the processor's own prefetching does not see
+// coming: rows far apart.
 #ifndef OT_KERNELS_SIMD_GEMM_WALK_H
 #define OT_KERNELS_SIMD_GEMM_WALK_H
 
@@ -65,6 +65,25 @@ static int64_t walk_panel(operands *o, const panel_ahead *a, const ot__gemm *g, 
                      .more = (a->lines_a_tile - 1) * apart,
                      .next = a->lines_a_tile * apart};
     return OT_MIN(n, (a->lines - 1) / a->lines_a_tile + 1 - t);
+}
+
+// The panel that comes after panel p, for n_tiles to copy while they multiply that: a row with each
+// element of k that all of them have.
+static next_panel panel_to_copy(const ot__gemm_plan *plan, const float *b, const block *x,
+                                int64_t p, int64_t n_tiles, bool again, float *to)
+{
+    enum { STEPS_AHEAD = 24 };
+    const int64_t row = plan->g.b_row, next = p + 1 < x->n_panels ? p + 1 : 0;
+
+    if (!plan->copies_ahead || x->n_panels == 1 || n_tiles == 0 || (next == 0 && !again))
+        return (next_panel){0};
+    return (next_panel){.from = b + panel_column(x, next) + x->k * row,
+                        .to = to,
+                        .row = row,
+                        .width = panel_width(x, next),
+                        .ahead = (1 + STEPS_AHEAD / n_tiles) * row,
+                        .every = n_tiles,
+                        .wait = 1};
 }
 
 #endif

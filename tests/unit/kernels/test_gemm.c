@@ -42,7 +42,8 @@ static const problem problems[] = {
     {3, 4200, 1001, false, false}, {8, 50, 1030, false, true},    {70, 26, 300, true, true},
     {140, 530, 530, false, true},  {40, 11, 300, true, false},    {1100, 16, 530, true, false},
     {37, 7, 64, true, false},      {14, 2048, 270, false, false}, {37, 1016, 10, true, false},
-    {6, 1032, 12, false, false},   {530, 1024, 40, true, false},
+    {6, 1032, 12, false, false},   {530, 1024, 40, true, false},  {40, 1030, 520, true, false},
+    {17, 2048, 270, false, false},
 };
 
 typedef struct matrices {
@@ -155,6 +156,38 @@ static void products_agree_with_sums_in_f64(void **state)
 
             run(kernel, &g, &data, 1);
             assert_true(worst_error(&g, &x, 0) < 1e-6 * (double)(g.k + 4));
+            check_guard(&x);
+            matrices_free(&x);
+        }
+}
+
+// A b larger than the second cache, whose rows clash or which no cache keeps, and several blocks of
+// the rows of `a`.
+static void large_products_agree_with_sums_in_f64(void **state)
+{
+    static const problem large[] = {{520, 1030, 530, true, false},  {520, 1024, 530, true, true},
+                                    {17, 4200, 1001, false, false}, {100, 2048, 300, false, false},
+                                    {8, 4096, 1030, false, false},  {70, 700, 1010, false, true}};
+    enum { EVERY = 13 }; // rows one is compared: any of a tile
+    const ot__gemm_kernel *kernel;
+
+    (void)state;
+    for (int isa = 0; (kernel = ot__gemm_kernel_at(isa)) != NULL; isa++)
+        for (size_t i = 0; i < OT_COUNT(large); i++) {
+            const ot__gemm g = gemm_of(&large[i]);
+            matrices x = matrices_make(&large[i]);
+            const ot__gemm_data data = {
+                .y = x.y, .a = x.a, .b = x.b, .c = x.c, .accumulates = true};
+            ot__gemm rows = g;
+
+            run(kernel, &g, &data, 1);
+            rows.m = 1;
+            for (int64_t row = 0; row < g.m; row += EVERY) {
+                const matrices one = {
+                    .a = x.a + row * g.a_row, .b = x.b, .c = x.c, .y = x.y + row * g.y_row};
+
+                assert_true(worst_error(&rows, &one, 0.5) < 1e-6 * (double)(g.k + 4));
+            }
             check_guard(&x);
             matrices_free(&x);
         }
@@ -468,6 +501,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_plan_exceeds_the_most_scratch),
         cmocka_unit_test(products_agree_with_sums_in_f64),
+        cmocka_unit_test(large_products_agree_with_sums_in_f64),
         cmocka_unit_test(sizes_around_tiles_and_blocks_agree),
         cmocka_unit_test(few_rows_or_columns_agree),
         cmocka_unit_test(columns_of_one_tile_agree),
