@@ -55,6 +55,7 @@ typedef struct ot__gemm_plan {
     bool copies_a_in_tiles;       // by the tiles of the first panel, while they multiply
     bool reads_b, copies_b;       // whole panels of b where it lies; and copies them meanwhile
     bool goes_down;               // tiles are computed panel by panel of b
+    bool is_sliced;               // b: blocks of few whole rows are read where they lie
     bool walks_a, walks_b;        // rows of a are fetched by the tiles above them, panels or rows
                                   // of b while those before are multiplied
     bool fetches_lines;           // each tile those of y that it writes, and of a those below
@@ -119,6 +120,7 @@ typedef struct ot__gemm_kernel {
     int64_t rows_reading;  // that do not pay for copying b, where its rows do not fall on the same
     int64_t rows_clashing; // lines of the second cache, and where they do
     int64_t rows_loose;    // where they do not begin with lines, of a b larger than that cache
+    int64_t rows_sliced;   // of a, at most, with which b is sliced
     int64_t rows_down;     // of a, at most, with which tiles go down the panels of a large b
     // With at most so many elements of k, and at least so many columns or twice as many as rows,
     // tiles go along a block of b, else down a block of a, of which so many rows are copied.

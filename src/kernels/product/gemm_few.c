@@ -94,20 +94,10 @@ static bool is_shallow(const ot__gemm *g, const ot__gemm_kernel *kernel)
 //   8 1024 1024   49    79      12 1024 1024   62    78     16 2048 2048   64    59
 //   8 3072 768    49    75      16 3072 768    64    76     8 256 512      75    66
 //   8 2048 2048   49    65      16 1024 64     59    77     8 30522 768    52    35
-//
-// The latter with AVX-512, too, on Intel, more than the tile has and a b that is not near:
-//
-//                tiles rows                   tiles rows                  tiles rows
-//   9 1024 1024   62    86      16 1024 1024  112   116     16 4096 512    97    107
-//   12 1024 1024  82    105     16 1024 2048  109   115     12 1024 256    202   165
-//   12 3072 768   85    98      16 1024 512   155   146     7 1024 1024    74    73
 static bool clashing_rows_pass(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
     const double n_elements = (double)g->n * (double)g->k;
-    const bool is_near = g->n * g->k <= ot__second_cache_floats();
 
-    if (kernel->lanes == OT__LINE_FLOATS && (is_near || !ot__is_intel()))
-        return false;
     return g->m <= kernel->rows_passed_clashing && g->b_row % (int64_t)OT__CLASH == 0 &&
            n_elements < OT__UNCACHED;
 }

@@ -158,12 +158,6 @@ static void size_copies(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
     }
 }
 
-// Results are rounded, or what is added to them is widened.
-static bool is_staged(const ot__gemm *g)
-{
-    return ot__dtype_is_narrow(g->y_type) || ot__dtype_is_narrow(g->c_type);
-}
-
 // A y that no cache keeps is added to as few times as possible, although a panel of b does not stay
 // in the first cache then; with AVX2 it nearly does (Zen 4, GFLOP/s, 256 and 512 deep: 2048 2048
 // 2048 85 and 82, 1024 4096 1024 84 and 79, 4096 4096 512 85 and 82). a^T * b by the depth, on
@@ -197,133 +191,6 @@ static int64_t block_depth(const ot__gemm *g, const ot__gemm_kernel *kernel)
     return OT_MAX(kernel->depth, OT_MIN(depth, most));
 }
 
-// Rows of b, as many as a block is deep, fall on the same lines of the second cache, or nearly:
-// together they would fill it.
-static bool rows_clash(const ot__gemm *g, const ot__gemm_kernel *kernel)
-{
-    const int64_t fit = ot__second_cache_floats() / kernel->depth;
-    int64_t apart = 1, near;
-
-    while (2 * apart <= fit)
-        apart *= 2;
-    near = (g->b_row + OT__LINE_FLOATS - 1) % apart; // of a multiple less than a line on both sides
-    return g->b_row > OT__LINE_FLOATS && near < 2 * OT__LINE_FLOATS - 1;
-}
-
-// Rows of b begin anywhere in a line of the cache: each row of a panel touches one more. 256 rows
-// and more gain by copying (Zen 4, GFLOP/s where b is read and copied: 512 30522 768 107 and 109,
-// 256 50257 768 104 and 109, 32 30522 768 106 and 101).
-static bool has_loose_rows(const ot__gemm *g)
-{
-    return g->b_row % OT__LINE_FLOATS != 0;
-}
-
-// So many rows of `a` do not pay for copying b. A large b of several blocks of k is copied earlier
-// on Intel; AVX-512, GFLOP/s where it is read and copied:
-//
-//   16 1024 1024 (rows clash)  94  103    512 768 3072   154 161
-//   16 4096 1024 (rows clash)  94  103    2048 768 768   167 171
-//   256 768 3072               153 158    512 30528 768  153 159
-static int64_t rows_reading(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel, bool is_far)
-{
-    const ot__gemm *g = &plan->g;
-    const int64_t near = 2 * g->n * g->k <= ot__second_cache_floats() ? 2 * kernel->tile_rows : 0;
-    const bool is_early = is_far && g->k > kernel->depth && ot__is_intel();
-
-    if (plan->a_rows > 0)
-        return kernel->tile_rows;
-    if (rows_clash(g, kernel))
-        return OT_MAX(is_early ? kernel->tile_rows : kernel->rows_clashing, near);
-    if (is_early || (is_far && has_loose_rows(g)))
-        return OT_MIN(kernel->rows_loose, kernel->rows_reading);
-    return OT_MAX(kernel->rows_reading, near);
-}
-
-// Rows of `a` that wait in a cache while tiles go down the panels of a large b: on Zen 3 and 4 in
-// the third, which is near, elsewhere in an eighth of the second. AVX-512, GFLOP/s along and down:
-//
-//   Zen 4                     Intel
-//   2048 768 768   109 112    64 30522 768 96  118    192 3072 768 149 143
-//   4096 3072 768  111 109    64 4096 1024 123 129    256 768 3072 146 151
-//   8192 768 768   109 95     128 768 3072 146 154    512 3072 768 156 146
-static int64_t rows_waiting(const ot__gemm_kernel *kernel)
-{
-    const int64_t fit = ot__second_cache_floats() / 8 / kernel->depth;
-
-    return ot__is_zen_3_or_4() ? kernel->rows_down : OT_MIN(fit, kernel->rows_down);
-}
-
-// Where rows clash, what is fetched of the next panel pushes itself and the copy of `a` out of the
-// second cache, and where no cache keeps b, too much is asked for at once: tiles copy the next
-// panel little by little. Only Intel was measured, GFLOP/s where they fetch it and where they copy
-// it:
-//
-//   AVX-512                                                      AVX2
-//   17 1024 1024 a b   85 116    2048 2048 2048 a^T b 185 198    24 1024 600 a b   85 106
-//   32 1024 1024 a b  128 168    4096 4096 512 a^T b  187 197    64 1024 1024 a b  87 108
-//   64 1024 1024 a b  162 193    4096 4096 4096 a^T b 184 198    64 2048 2048 a b  86 110
-//   128 4096 4096 a b 147 184    1024 1024 1024 a^T b 205 209    16 8192 1024 a b  48  72
-//   64 30528 768 a b  127 172    256 4096 1024 a^T b  207 211    512 512 4096 a^T b 118 112
-//   24 1000 1000 a b  169 161    512 2048 512 a^T b   207 213    64 30522 768 a b  97  52
-static bool copies_ahead(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel, bool reads_far)
-{
-    const ot__gemm *g = &plan->g;
-
-    if (!reads_far || !plan->goes_down || !ot__is_intel() || !kernel->copies_ahead)
-        return false;
-    return rows_clash(g, kernel)
-               ? kernel->lanes == OT__LINE_FLOATS || plan->a_rows == 0
-               : kernel->lanes == OT__LINE_FLOATS && (double)g->n * (double)g->k > OT__UNCACHED;
-}
-
-// Rows of b that are contiguous are read where they lie, by the first tiles of a part at least;
-// where all of b takes at most half of the second cache, by two. On Zen 3 with AVX2, GFLOP/s where
-// b is copied and where both tiles of rows read it:
-//
-//   8 300 192  69  80     8 1000 256   75  68
-//   8 512 64   65  78     8 1280 1000  76  71
-//   10 512 64  73  90     10 256 512   79  74
-//   12 512 128 78  84     10 784 128   78  81
-//
-// Tiles go down the panels of a b that is larger than the second cache: each panel is fetched while
-// tiles multiply the one before. Zen 4, GFLOP/s where they go along blocks of b and down its panels
-// (peak 118):
-//
-//                 AVX-512     AVX2                        AVX-512     AVX2
-//   16 30522 768  39   97     32   85    16 4096 1024     72   109    55   75
-//   64 30522 768  75   107    63   95    64 4096 1024     93   111    81   96
-//   64 30528 768  92   111    83   104   256 4096 1024    107  113
-//   128 30522 768 90   108    76   97    512 30522 768    102  108
-//
-// With AVX-512 they gain a little where it is transposed, too (512 768 768 a b^T 112 and 114, 1024
-// 256 4096 113 and 115), but not on Intel, where it was not measured.
-//
-// The next panel is fetched while one is copied, but on Intel where rows clash (with it and
-// without, AVX-512: 16 1024 1024 97 and 112, 24 1024 1024 113 and 126, 48 1024 1024 142 and 149, of
-// 128 rows and more no difference). There tiles with AVX-512 do not fetch it either while they read
-// the copy of `a` from the second cache (with it and without: 500 2500 1500 a^T b 205 and 210, 1000
-// 1500 2000 205 and 207, 256 768 1024 217 and 220).
-static void plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
-{
-    const ot__gemm *g = &plan->g;
-    const int64_t rows = (g->m + plan->n_row_parts - 1) / plan->n_row_parts;
-    const bool is_far = g->n * g->k > ot__second_cache_floats();
-    const bool is_plain = !ot__dtype_is_narrow(g->b_type) && !is_staged(g);
-    const bool takes_panels =
-        is_plain && (g->b_column == 1 || (plan->y_column == 1 && !ot__is_intel()));
-
-    plan->reads_b = g->b_column == 1 && is_plain;
-    plan->copies_b = plan->reads_b && rows > rows_reading(plan, kernel, is_far);
-    plan->goes_down = plan->a_rows > 0 || (takes_panels && plan->a_floats == 0 && is_far &&
-                                           g->m <= rows_waiting(kernel));
-    plan->is_one_panel = plan->goes_down || (plan->reads_b && !plan->copies_b);
-    plan->copies_ahead = copies_ahead(plan, kernel, is_far && plan->reads_b);
-    plan->walks_b = plan->goes_down && takes_panels && !plan->copies_ahead &&
-                    !(plan->a_rows > 0 && ot__is_avx512_on_intel(kernel)) &&
-                    2 * g->n * g->k >= ot__second_cache_floats();
-    plan->fetches_panels = !(ot__is_intel() && rows_clash(g, kernel));
-}
-
 // All columns are one block, of which one panel is copied at a time, where tiles go down them,
 // unless rows are staged. Else a block takes half of the second cache, or as much as one of the
 // usual depth and the greatest width: where k is small it is wider, and each row of `a` is copied,
@@ -340,7 +207,7 @@ static int64_t block_width(const ot__gemm_plan *plan, const ot__gemm_kernel *ker
                               ? ot__whole_tiles(plan->g.n, kernel->lanes)
                               : OT_MAX(kernel->width, fit / kernel->lanes * kernel->lanes);
 
-    return is_staged(&plan->g) ? OT_MIN(width, kernel->staged_width) : width;
+    return ot__gemm_is_staged(&plan->g) ? OT_MIN(width, kernel->staged_width) : width;
 }
 
 // Rows of a large `a` are fetched by the tiles above them, but on Intel, which sees them coming.
@@ -426,9 +293,10 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
         plan->y_column = g->y_row;
     }
     share_out(plan, kernel, n_threads);
-    plan->depth = block_depth(&plan->g, kernel);
+    if (!ot__gemm_plan_slices(plan, kernel))
+        plan->depth = block_depth(&plan->g, kernel);
     size_copies(plan, kernel);
-    plan_reading_b(plan, kernel);
+    ot__gemm_plan_reading_b(plan, kernel);
     plan->walks_a = walks_a(plan);
     plan->fetches_lines = fetches_lines(plan, kernel, n_batches);
     plan->width = block_width(plan, kernel);
@@ -438,7 +306,7 @@ void ot__gemm_plan_make(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, cons
     if (plan->is_one_panel)
         width_held = OT_MIN(width, kernel->most_columns) * (plan->copies_ahead ? 2 : 1);
     n_floats = ot__whole_lines(plan->a_floats + depth * width_held);
-    if (is_staged(&plan->g)) {
+    if (ot__gemm_is_staged(&plan->g)) {
         // Of one block of k no panel is copied twice, however few rows are staged, unless it makes
         // place for the next.
         plan->staged_rows = OT_MIN(

@@ -32,7 +32,19 @@ static inline bool ot__is_avx512_on_intel(const ot__gemm_kernel *kernel)
     return kernel->lanes == OT__LINE_FLOATS && ot__is_intel();
 }
 
+// Results are rounded, or what is added to them is widened.
+static inline bool ot__gemm_is_staged(const ot__gemm *g)
+{
+    return ot__dtype_is_narrow(g->y_type) || ot__dtype_is_narrow(g->c_type);
+}
+
 // Where lanes go along k or rows of b pass by: all of the plan but the parts of y. Else false.
 bool ot__gemm_plan_few(ot__gemm_plan *plan, const ot__gemm_kernel *kernel);
+
+// Where b is read in slices: is_sliced, and how deep they are. Else false.
+bool ot__gemm_plan_slices(ot__gemm_plan *plan, const ot__gemm_kernel *kernel);
+// What of b is read where it lies, copied and fetched, of a plan that has its depth and says what
+// is copied of `a`.
+void ot__gemm_plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel);
 
 #endif

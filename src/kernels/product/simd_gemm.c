@@ -7,10 +7,11 @@
 // go along them: a row of tiles stays in the first cache, a block of b's panels in the second.
 // Where its columns are, a block of `a` is copied tile by tile, before or by the tiles of the first
 // panel, and stays in the second cache, and tiles go down one panel, which stays in the first; they
-// go down, too, where no cache near holds `b`. What comes from far is fetched by the tiles before
-// (simd_gemm_walk.h). Nothing of this changes the order of a sum, so none of it changes a bit.
-// Where lanes go along k (simd_gemm_dots.h), or rows of b pass by (simd_gemm_rows.h), the order is
-// another, which m, n, k and the strides alone decide on.
+// go down, too, where no cache near holds `b`. What comes from far is fetched, or copied, by the
+// tiles before (simd_gemm_walk.h). Nothing of this changes the order of a sum, so none of it
+// changes a bit. Where lanes go along k (simd_gemm_dots.h), rows of b pass by (simd_gemm_rows.h) or
+// b is sliced, the order is another, which on one processor m, n, k and the strides alone decide
+// on.
 #include "kernels/kernels.h"
 
 #include "kernels/simd_floats.h"
@@ -71,6 +72,10 @@ enum {
     ROWS_READING = OT_ISA_LEVEL == 2 ? INT32_MAX : TILE_ROWS, // that do not pay for copying `b`
     ROWS_CLASHING = OT_ISA_LEVEL == 2 ? 2 * TILE_ROWS : TILE_ROWS, // and where its rows clash
     ROWS_LOOSE = 64, // the same where they begin anywhere in a line, and b is large
+    // At most, with which a b whose rows clash is sliced.
+    ROWS_SLICED = OT_ISA_LEVEL == 2   ? 2 * TILE_ROWS
+                  : OT_ISA_LEVEL == 1 ? TILE_ROWS
+                                      : 0,
     ROWS_DOWN = OT_ISA_LEVEL == 2 ? 2048 : 128, // that wait while tiles go down the panels of b
     MOST_COPIED_ROWS = 512,                     // of `a`
     STAGED_WIDTH = 512,
@@ -227,6 +232,7 @@ typedef struct descent {
     const ot__gemm_plan *plan;
     const ot__gemm_part *part;
     const void *a;
+    const float *b; // where it is read
     float *y, *a_copy;
     tile_rows tiles;
     int64_t uncopied;
@@ -258,7 +264,10 @@ static void descend(const descent *d, block *panel, int64_t p, const panel_ahead
             o.a_next = height * g->a_row;
         }
         n = is_first ? 1 : count_as_tall(tiles, t);
-        if (copies_a) {
+        if (d->plan->is_sliced) {
+            o.walk = walk_slice(g, d->b, panel, p * tiles->end + t, panel->n_panels * tiles->end);
+            n = 1;
+        } else if (copies_a) {
             o.a_copy = a_copy;
             n = OT_MIN(n, d->uncopied - t);
         } else if (!panel->copies) {
@@ -289,6 +298,7 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
     const int64_t n_tiles = (rows + most - 1) / most;
     const bool copies = plan->a_floats > 0;
     const int64_t n_blocks = copies ? (rows + plan->a_rows - 1) / plan->a_rows : 1;
+    const float *from = (const float *)b + part->column * g->b_column;
     float *copy = x->copy, *other = copy + most_vectors(x) * LANES * x->depth;
     next_panel next = {0};
 
@@ -296,6 +306,7 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
         descent d = {.plan = plan,
                      .part = part,
                      .a = a,
+                     .b = from,
                      .y = y,
                      .a_copy = a_copy,
                      .tiles = {rows / n_tiles, rows % n_tiles, n_tiles * i / n_blocks,
@@ -308,7 +319,6 @@ static void multiply_down(const ot__gemm_plan *plan, const ot__gemm_data *data,
         if (copies && !plan->copies_a_in_tiles)
             copy_a_columns(a_copy, a, g, part->row, part->row_end, &d.tiles, x);
         for (int64_t p = 0; p < x->n_panels; p++) {
-            const float *from = (const float *)b + part->column * g->b_column;
             const bool again = i + 1 < n_blocks;
             block panel = *x;
             panel_ahead ahead;
@@ -464,6 +474,7 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .rows_reading = ROWS_READING,
     .rows_clashing = ROWS_CLASHING,
     .rows_loose = ROWS_LOOSE,
+    .rows_sliced = ROWS_SLICED,
     .rows_down = ROWS_DOWN,
     .shallow = SHALLOW,
     .shallow_columns = SHALLOW_COLUMNS,

@@ -21,7 +21,7 @@ enum {
     ROWS_OF_Y = 4,
     // at most, of a b that is far, and of one whose rows fall on the same lines of the first cache
     ROWS_PASSED = OT_ISA_LEVEL == 1 ? 2 * ROWS_OF_Y : ROWS_OF_Y,
-    ROWS_PASSED_CLASHING = OT_ISA_LEVEL > 0 ? 4 * ROWS_OF_Y : ROWS_OF_Y,
+    ROWS_PASSED_CLASHING = OT_ISA_LEVEL == 1 ? 4 * ROWS_OF_Y : ROWS_OF_Y,
     ROWS_OF_B = 8,                 // at once, at most
     FEW_ROWS_OF_B = 2 * ROWS_OF_B, // for which sums go where they belong at once
     FEW_ROWS_OF_Y = 3, // so many that registers hold what as many rows of b are multiplied by

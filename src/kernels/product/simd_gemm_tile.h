@@ -18,11 +18,12 @@ typedef struct target {
 } target;
 
 // What a tile fetches into the second cache for others. With each element of k a line, or two,
-// `more` floats apart: at `at`, from `k` floats further each time, and from `jump` further after so
-// many steps. The next tile begins `next` floats further.
+// `more` floats apart: at `at`, from `k` floats further each time, and from `jump` further after
+// the `first` steps and after each `steps` from then on. The next tile begins `next` floats
+// further.
 typedef struct walk {
     const float *at; // NULL: nothing is fetched
-    int64_t k, steps, jump, more, next;
+    int64_t k, first, steps, jump, more, next;
 } walk;
 
 // The panel of b that comes next, which tiles copy while they multiply: after `every` elements of
@@ -179,7 +180,7 @@ OT_SIMD_INLINE void tile(const target *t, operands *o, int rows, int vectors, pa
                     .far = in.a + NEAR_ROWS * (kind == COPYING_A ? 1 : in.a_row),
                     .b = in.b,
                     .walk = in.walk.at,
-                    .steps = in.walk.steps,
+                    .steps = in.walk.first,
                     .copy = in.copy,
                     .a_copy = in.a_copy,
                     .next = in.next.from,

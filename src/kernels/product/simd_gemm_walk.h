@@ -15,6 +15,7 @@ static walk walk_below(const operands *o, int64_t rows, int64_t height)
 
     return (walk){.at = o->a + rows * o->a_row,
                   .k = height,
+                  .first = steps,
                   .steps = steps,
                   .jump = o->a_row - steps * height,
                   .next = height * o->a_row};
@@ -60,11 +61,33 @@ static int64_t walk_panel(operands *o, const panel_ahead *a, const ot__gemm *g, 
         return n;
     o->walk = (walk){.at = a->at + t * a->lines_a_tile * apart,
                      .k = is_turned ? CACHE_LINE : g->b_row,
+                     .first = steps,
                      .steps = steps,
                      .jump = is_turned ? g->b_column - steps * CACHE_LINE : 0,
                      .more = (a->lines_a_tile - 1) * apart,
                      .next = a->lines_a_tile * apart};
     return OT_MIN(n, (a->lines - 1) / a->lines_a_tile + 1 - t);
+}
+
+// What tile t of the n_tiles that multiply a slice x of b fetches of the next: as many of its
+// lines, which lie one after the other but for the columns of other parts.
+static walk walk_slice(const ot__gemm *g, const float *b, const block *x, int64_t t,
+                       int64_t n_tiles)
+{
+    const int64_t row_lines = (x->columns + CACHE_LINE - 1) / CACHE_LINE;
+    const int64_t lines = row_lines * x->depth, first = lines * t / n_tiles;
+    const int64_t a_step = (lines + n_tiles * x->depth - 1) / (n_tiles * x->depth);
+    const int64_t row = first / row_lines, at = first % row_lines;
+    const int64_t steps = OT_MAX(row_lines / a_step, 1);
+
+    if (x->k + x->depth >= g->k)
+        return (walk){.at = NULL};
+    return (walk){.at = b + (x->k + x->depth + row) * g->b_row + at * CACHE_LINE,
+                  .k = a_step * CACHE_LINE,
+                  .first = OT_MAX((row_lines - at) / a_step, 1),
+                  .steps = steps,
+                  .jump = g->b_row - steps * a_step * CACHE_LINE,
+                  .more = a_step > 1 ? CACHE_LINE : 0};
 }
 
 // The panel that comes after panel p, for n_tiles to copy while they multiply that: a row with each
