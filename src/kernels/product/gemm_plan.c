@@ -46,7 +46,7 @@ static bool should_swap(const ot__gemm *g, const ot__gemm_kernel *kernel)
 
 // Floats that could be copied while the lines in which two threads meet in a row of y, and those
 // that the processor brings beside them, go from one to the other.
-static const double COST_OF_MEETING = 512;
+static const double COST_OF_MEETING = 512, COST_NEARBY = 128;
 
 // The parts that make the threads copy least, each part of the rows b, each of the columns a, and
 // meet least: they write no line of the cache together where rows of y begin with one. Zen 4, AVX2,
@@ -56,10 +56,24 @@ static const double COST_OF_MEETING = 512;
 //   64 512 10 a b      69  128    512 784 64 a^T b   158 168
 //   1024 1024 16 a^T b 106 153    128 128 128 a b    156 165
 //   128 1024 32 a b    131 149    64 1024 1024 a b   158 143
+//
+// On Intel threads that write different lines, of rows that begin with one, meet less. AVX-512,
+// medians:
+//
+//   128 512 8 a^T b    120 245    128 1024 32 a b    297 251    64 1024 64 a b     321 254
+//   64 512 10 a b      145 196    120 400 64 a^T b   350 311    256 512 64 a b     313 342
+//   512 1024 32 a b    285 321    256 1024 16 a^T b  294 276    200 600 32 a^T b   246 264 (loose)
+//
+// Two vectors of columns are enough for a part (64 columns of which each thread had all: 64 84 120
+// a b^T 139 and 246, 64 100 120 135 and 254, 64 120 400 253 and 301).
 static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_threads)
 {
+    enum { LEAST_VECTORS = 2 };
     const ot__gemm *g = &plan->g;
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    const int64_t pitch = plan->is_swapped ? plan->y_column : g->y_row;
+    const bool meets_nearby = ot__is_intel() && pitch % OT__LINE_FLOATS == 0;
+    const double meeting = meets_nearby ? COST_NEARBY : COST_OF_MEETING;
     double least = -1;
 
     plan->n_row_parts = plan->n_col_parts = 1;
@@ -69,11 +83,11 @@ static void share_out(ot__gemm_plan *plan, const ot__gemm_kernel *kernel, int n_
     for (int rows = 1; rows <= n_threads; rows++) {
         const int columns = n_threads / rows;
         const double meetings = plan->is_swapped ? n * (rows - 1) : m * (columns - 1);
-        const double cost = k * (m * columns + n * rows) + COST_OF_MEETING * meetings;
+        const double cost = k * (m * columns + n * rows) + meeting * meetings;
 
         if (rows * columns != n_threads ||
             (rows > 1 && rows * OT_MAX(kernel->tile_rows, plan->row_cut) > g->m) ||
-            (columns > 1 && columns * OT_MAX(kernel->tile_columns, plan->col_cut) > g->n))
+            (columns > 1 && columns * OT_MAX(LEAST_VECTORS * kernel->lanes, plan->col_cut) > g->n))
             continue;
         if (least < 0 || cost < least) {
             least = cost;
