@@ -28,12 +28,6 @@ enum { LEAST_DEPTH_OF_DOTS = 4 };
 // So many of the few lines stay in the cache whatever their distance, beside those of a tile.
 enum { LINES_THAT_STAY = 2 };
 
-static bool has_narrow(const ot__gemm *g)
-{
-    return ot__dtype_is_narrow(g->a_type) || ot__dtype_is_narrow(g->b_type) ||
-           ot__dtype_is_narrow(g->c_type) || ot__dtype_is_narrow(g->y_type);
-}
-
 // Elements of b that stay in the second cache of most processors; its rows that are long.
 enum { MUCH_TO_READ = 1 << 17, LONG_ROW = 512 };
 
@@ -111,7 +105,7 @@ static bool is_for_rows(const ot__gemm *g, const ot__gemm_kernel *kernel)
                          ((g->m <= kernel->rows_passed && is_much && n_elements <= OT__UNCACHED) ||
                           clashing_rows_pass(g, kernel));
 
-    return !has_narrow(g) && g->n > OT__LINE_FLOATS &&
+    return !ot__gemm_has_narrow(g) && g->n > OT__LINE_FLOATS &&
            ((g->b_column == 1 && (is_low || is_some)) || is_shallow(g, kernel));
 }
 
@@ -124,7 +118,7 @@ static bool is_for_dots(const ot__gemm *g, const ot__gemm_kernel *kernel)
     const bool is_near = (double)OT_MAX(g->m, g->n) * (double)g->k < OT__UNCACHED;
     const bool is_full = few == lanes && is_near && kernel->full_dots_depth > 0;
 
-    return !has_narrow(g) && g->a_column == 1 && g->b_row == 1 && g->b_column != 1 &&
+    return !ot__gemm_has_narrow(g) && g->a_column == 1 && g->b_row == 1 && g->b_column != 1 &&
            g->k >= LEAST_DEPTH_OF_DOTS * lanes && n_vectors <= OT__MOST_VECTORS_OF_DOTS &&
            (is_sparse || (is_full && g->k >= kernel->full_dots_depth));
 }

@@ -38,6 +38,13 @@ static inline bool ot__gemm_is_staged(const ot__gemm *g)
     return ot__dtype_is_narrow(g->y_type) || ot__dtype_is_narrow(g->c_type);
 }
 
+// Anything is of 16 bits.
+static inline bool ot__gemm_has_narrow(const ot__gemm *g)
+{
+    return ot__dtype_is_narrow(g->a_type) || ot__dtype_is_narrow(g->b_type) ||
+           ot__gemm_is_staged(g);
+}
+
 // Where lanes go along k or rows of b pass by: all of the plan but the parts of y. Else false.
 bool ot__gemm_plan_few(ot__gemm_plan *plan, const ot__gemm_kernel *kernel);
 

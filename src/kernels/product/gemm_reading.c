@@ -15,6 +15,12 @@ static bool rows_clash(const ot__gemm *g, const ot__gemm_kernel *kernel)
     return g->b_row > OT__LINE_FLOATS && near < 2 * OT__LINE_FLOATS - 1;
 }
 
+// The second cache does not hold it.
+static bool b_is_far(const ot__gemm *g)
+{
+    return g->n * g->k > ot__second_cache_floats();
+}
+
 // So few rows of `a` that bringing a b whose rows clash takes longest: panels of it would push
 // themselves out of the second cache, or be copied for a tile or two. Blocks are as many whole rows
 // as an eighth of that cache holds; each tile fetches its part of the next. Only Intel was
@@ -28,12 +34,8 @@ static bool rows_clash(const ot__gemm *g, const ot__gemm_kernel *kernel)
 // Where rows do not clash, panels do as well (8 1000 1000 103 and 108, 16 768 3072 153 and 147).
 static bool is_sliced(const ot__gemm *g, const ot__gemm_kernel *kernel)
 {
-    const bool is_plain = !ot__dtype_is_narrow(g->a_type) && !ot__dtype_is_narrow(g->b_type) &&
-                          !ot__gemm_is_staged(g);
-
-    return ot__is_intel() && is_plain && g->a_column == 1 && g->b_column == 1 &&
-           g->m <= kernel->rows_sliced && g->n * g->k > ot__second_cache_floats() &&
-           rows_clash(g, kernel);
+    return ot__is_intel() && !ot__gemm_has_narrow(g) && g->a_column == 1 && g->b_column == 1 &&
+           g->m <= kernel->rows_sliced && b_is_far(g) && rows_clash(g, kernel);
 }
 
 bool ot__gemm_plan_slices(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
@@ -108,9 +110,9 @@ static bool copies_ahead(const ot__gemm_plan *plan, const ot__gemm_kernel *kerne
     if (!reads_far || !plan->goes_down || plan->is_sliced || !ot__is_intel() ||
         !kernel->copies_ahead)
         return false;
-    return rows_clash(g, kernel)
-               ? kernel->lanes == OT__LINE_FLOATS || plan->a_rows == 0
-               : kernel->lanes == OT__LINE_FLOATS && (double)g->n * (double)g->k > OT__UNCACHED;
+    if (ot__is_avx512_on_intel(kernel))
+        return rows_clash(g, kernel) || (double)g->n * (double)g->k > OT__UNCACHED;
+    return rows_clash(g, kernel) && plan->a_rows == 0;
 }
 
 // Rows of b that are contiguous are read where they lie, by the first tiles of a part at least;
@@ -137,14 +139,14 @@ static bool copies_ahead(const ot__gemm_plan *plan, const ot__gemm_kernel *kerne
 //
 // The next panel is fetched while one is copied, but on Intel where rows clash (with it and
 // without, AVX-512: 16 1024 1024 97 and 112, 24 1024 1024 113 and 126, 48 1024 1024 142 and 149, of
-// 128 rows and more no difference). There tiles with AVX-512 do not fetch it either while they read
+// 128 rows and more no difference). On Intel tiles with AVX-512 fetch none while they read
 // the copy of `a` from the second cache (with it and without: 500 2500 1500 a^T b 205 and 210, 1000
 // 1500 2000 205 and 207, 256 768 1024 217 and 220).
 void ot__gemm_plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
 {
     const ot__gemm *g = &plan->g;
     const int64_t rows = (g->m + plan->n_row_parts - 1) / plan->n_row_parts;
-    const bool is_far = g->n * g->k > ot__second_cache_floats();
+    const bool is_far = b_is_far(g);
     const bool is_plain = !ot__dtype_is_narrow(g->b_type) && !ot__gemm_is_staged(g);
     const bool takes_panels =
         is_plain && (g->b_column == 1 || (plan->y_column == 1 && !ot__is_intel()));

@@ -255,7 +255,8 @@ static void descend(const descent *d, block *panel, int64_t p, const panel_ahead
                       .a_row = 1,
                       .a_k = TILE_ROWS,
                       .a_next = tile_floats,
-                      .depth = panel->depth};
+                      .depth = panel->depth,
+                      .next = next};
 
         if (d->plan->a_floats == 0 || copies_a) {
             o.a = (const float *)d->a + (d->part->row + row) * g->a_row + panel->k * g->a_column;
@@ -273,15 +274,12 @@ static void descend(const descent *d, block *panel, int64_t p, const panel_ahead
         } else if (!panel->copies) {
             n = walk_panel(&o, ahead, g, t - first, n);
         }
-        if (!panel->copies)
-            o.next = next;
         multiply_gemm_tiles(d->plan, d->y + row * g->y_row, &o, height, panel, p, n,
                             d->accumulates);
+        next = o.next;
         if (panel->copies) {
             panel->origin = NULL;
             panel->copies = false;
-        } else {
-            next = o.next;
         }
     }
 }
