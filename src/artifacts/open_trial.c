@@ -201,23 +201,42 @@ static layout layout_of(const ot_tensor *half, const ot__place *place, int64_t b
     return l;
 }
 
+static void measure_pair(double half, double whole, distance *d)
+{
+    if (isfinite(half))
+        d->size = OT_MAX(d->size, fabs(half));
+    if (!(half == whole || (isnan(half) && isnan(whole))))
+        d->to_whole = OT_MAX(d->to_whole, isfinite(half - whole) ? fabs(half - whole) : INFINITY);
+}
+
+enum { PIECE = 256 }; // elements compared at once
+
+// `n` elements of each half from `at` on, and those of the whole, from `base` and a block later on.
+static void measure_piece(const ot_tensor *y, const ot_tensor *const half[2], int64_t at,
+                          int64_t base, int64_t block, int n, distance *d)
+{
+    double halves[2][PIECE], wholes[2][PIECE];
+
+    for (int h = 0; h < WHOLE; h++) {
+        ot__tensor_read_f64(half[h], at, n, halves[h]);
+        ot__tensor_read_f64(y, base + h * block, n, wholes[h]);
+        for (int i = 0; i < n; i++)
+            measure_pair(halves[h][i], wholes[h][i], d);
+    }
+    for (int i = 0; i < n; i++)
+        if (isfinite(halves[0][i]) && isfinite(halves[1][i]))
+            d->between_halves = OT_MAX(d->between_halves, fabs(halves[0][i] - halves[1][i]));
+}
+
 static void measure_trial(const ot_tensor *y, const ot_tensor *const half[2], const layout *l,
                           distance *d)
 {
-    for (int64_t at = 0; at < l->outer * l->batch * l->inner; at++) {
-        const int64_t block = l->batch * l->inner, base = at / block * 2 * block + at % block;
-        const double a = ot__tensor_get_f64(half[0], at), b = ot__tensor_get_f64(half[1], at);
-        const double ya = ot__tensor_get_f64(y, base), yb = ot__tensor_get_f64(y, base + block);
+    const int64_t block = l->batch * l->inner;
 
-        if (isfinite(a) && isfinite(b))
-            d->between_halves = OT_MAX(d->between_halves, fabs(a - b));
-        if (isfinite(a))
-            d->size = OT_MAX(d->size, fabs(a));
-        if (!(a == ya || (isnan(a) && isnan(ya))))
-            d->to_whole = OT_MAX(d->to_whole, isfinite(a - ya) ? fabs(a - ya) : INFINITY);
-        if (!(b == yb || (isnan(b) && isnan(yb))))
-            d->to_whole = OT_MAX(d->to_whole, isfinite(b - yb) ? fabs(b - yb) : INFINITY);
-    }
+    for (int64_t outer = 0; outer < l->outer; outer++)
+        for (int64_t i = 0; i < block; i += PIECE)
+            measure_piece(y, half, outer * block + i, 2 * outer * block + i, block,
+                          (int)OT_MIN(block - i, PIECE), d);
 }
 
 // Rounding that a kernel may do in another order for another batch.
@@ -295,12 +314,28 @@ static ot_status compare_trials(const trial *t, bool *tells)
 
 // ---- the whole ----
 
+// Runs of the model from `first` to `last`, which are of one batch size.
+static ot_status run_model(trial *t, const ot_model *model, int first, int last)
+{
+    ot_feed *feeds = ot__alloc_zero((size_t)t->n_inputs + 1, sizeof *feeds);
+    ot_runner *runner = NULL;
+    ot_status st = feeds ? ot_runner_create(model, NULL, &runner) : OT_ERR_NO_MEMORY;
+
+    for (int k = first; st == OT_OK && k <= last; k++) {
+        for (int i = 0; i < t->n_inputs; i++)
+            feeds[i] = (ot_feed){(const ot_tensor *const *)&t->x[k][i], 1};
+        st = ot_runner_run(runner, feeds, t->n_inputs, NULL, t->y[k], t->n_outputs);
+    }
+    ot_runner_destroy(runner);
+    ot__free(feeds);
+    return st;
+}
+
 static ot_status run_trial(trial *t, const ot_model *fixed, const ot_model *opened, bool *tells)
 {
     OT_TRY(make_inputs(t));
-    for (int k = WHOLE; k >= 0; k--)
-        OT_TRY(ot_model_run(k == WHOLE ? opened : fixed, NULL, (const ot_tensor *const *)t->x[k],
-                            t->n_inputs, t->y[k], t->n_outputs));
+    OT_TRY(run_model(t, opened, WHOLE, WHOLE));
+    OT_TRY(run_model(t, fixed, 0, WHOLE - 1));
     return compare_trials(t, tells);
 }
 

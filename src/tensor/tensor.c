@@ -276,6 +276,14 @@ double ot__tensor_get_f64(const ot_tensor *tensor, int64_t index)
     return ot__element_f64(tensor->data, tensor->dtype, index);
 }
 
+void ot__tensor_read_f64(const ot_tensor *tensor, int64_t first, int n, double *to)
+{
+    static const ot__cast_rule as_usual = {0};
+
+    (void)ot__convert_range(to, OT_F64, 0, (ot__elements){tensor->data, tensor->dtype, first}, n,
+                            &as_usual);
+}
+
 int64_t ot__tensor_get_i64(const ot_tensor *tensor, int64_t index)
 {
     static const ot__cast_rule as_usual = {0};

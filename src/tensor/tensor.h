@@ -176,6 +176,8 @@ void ot__tensor_become(ot_tensor *tensor, const ot_shape *shape, void *data);
 bool ot__tensor_is_aligned(const ot_tensor *tensor);
 bool ot__tensor_is_uniform(const ot_tensor *tensor); // all elements are the same; NULL: yes
 double ot__tensor_get_f64(const ot_tensor *tensor, int64_t index); // any numeric type
+// `n` elements from `first` on; far less an element than one by one.
+void ot__tensor_read_f64(const ot_tensor *tensor, int64_t first, int n, double *to);
 int64_t ot__tensor_get_i64(const ot_tensor *tensor, int64_t index);
 // finite.c: of 16, 32 and 64 bit floats; elements of other types are taken to be finite.
 bool ot__tensor_is_finite(const ot_tensor *tensor);
