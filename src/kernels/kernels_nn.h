@@ -62,6 +62,7 @@ typedef struct ot__gemm_plan {
     bool copies_ahead;            // tiles copy the panel of b that comes next
     bool fetches_panels;          // the tile that copies one the next
     bool is_one_panel;            // in the copy of b: at a time, or at the end
+    bool takes_widest;            // tiles are of the most vectors where those divide a block of b
     int n_row_parts, n_col_parts; // of y, for threads, in
     int64_t row_cut, col_cut;     // multiples of so many rows and columns
     // Rows whose results are complete in scratch before they are rounded; 0: y is where they sum
@@ -97,7 +98,8 @@ typedef struct ot__gemm_kernel {
     void (*multiply)(float *y, int64_t y_row, const float *a, int64_t a_row, const float *panels,
                      const ot__gemm_panels *p);
     int64_t lanes, tile_rows, tile_columns, depth, width; // of the innermost loop and its blocks
-    int64_t most_columns;                                 // of a tile that has all of y's
+    int64_t most_columns;   // of a tile that has all of y's, and of widest tiles, which have
+    int64_t rows_of_widest; // at most so many rows
     int64_t panel_columns;
     // Lanes go along k where rows or columns would fill at most so many eighths of those of their
     // vectors; 0: never. Also where they fill one vector and k is at least full_dots_depth.

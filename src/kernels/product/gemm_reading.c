@@ -115,6 +115,31 @@ static bool copies_ahead(const ot__gemm_plan *plan, const ot__gemm_kernel *kerne
     return rows_clash(g, kernel) && plan->a_rows == 0;
 }
 
+// Tiles of four vectors and six rows, where three vectors do not divide the columns: they load less
+// for a multiplication than those of two vectors that are left, and panels are fewer. They gain
+// where that makes fewer tiles, and a little where rows and elements of k are many, unless rows of
+// b clash. Only Intel with AVX-512 was measured, GFLOP/s with three vectors and two, and with four:
+//
+//   5 256 512    208 223    17 512 512    210 226    32 512 512    222 216    1024 256 1024 227 230
+//   6 512 512    210 222    18 256 256    223 230    64 512 784    205 196    4096 512 512  217 223
+//   9 512 512    201 213    8 256 512     230 212    512 512 64    216 214    32 1024 256   197 185
+//   12 1024 1024 120 128    13 512 256    200 190    256 256 256   231 235    1024 1024 256 228 227
+static bool takes_widest(const ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
+{
+    enum { MANY_ROWS = 256, DEEP = 256 };
+    const ot__gemm *g = &plan->g;
+    const int64_t rows = (g->m + plan->n_row_parts - 1) / plan->n_row_parts;
+    const int64_t height = kernel->rows_of_widest;
+    const bool saves_tiles =
+        (rows + height - 1) / height == (rows + kernel->tile_rows - 1) / kernel->tile_rows;
+
+    if (!ot__is_avx512_on_intel(kernel) || plan->a_floats > 0 || !plan->reads_b)
+        return false;
+    if (saves_tiles && rows < MANY_ROWS)
+        return plan->is_sliced || !rows_clash(g, kernel);
+    return rows >= MANY_ROWS && g->k >= DEEP && !rows_clash(g, kernel);
+}
+
 // Rows of b that are contiguous are read where they lie, by the first tiles of a part at least;
 // where all of b takes at most half of the second cache, by two. On Zen 3 with AVX2, GFLOP/s where
 // b is copied and where both tiles of rows read it:
@@ -161,4 +186,5 @@ void ot__gemm_plan_reading_b(ot__gemm_plan *plan, const ot__gemm_kernel *kernel)
                     !(plan->a_rows > 0 && ot__is_avx512_on_intel(kernel)) &&
                     2 * g->n * g->k >= ot__second_cache_floats();
     plan->fetches_panels = !(ot__is_intel() && rows_clash(g, kernel));
+    plan->takes_widest = takes_widest(plan, kernel);
 }

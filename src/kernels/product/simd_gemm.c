@@ -18,35 +18,37 @@
 
 // MAX_ROWS of USUAL_VECTORS: as many sums as registers hold beside the vectors of b and one of a.
 // Tiles of one vector have ROWS_OF_ONE rows, without which there would be fewer sums than
-// multiplications under way; where four vectors are all columns, tiles have them all and
-// ROWS_OF_FOUR rows, and `a` is read once. Both read it where it lies. Blocks of b are DEPTH rows
-// of WIDTH columns; where y has fewer columns they are deeper, up to MOST_DEPTH, or to DEPTH_OF_ONE
-// where one tile has them all, and where they would take less than half of the second cache, wider,
-// up to MOST_WIDTH. Where columns of `a` are contiguous, blocks are COLUMNS_DEPTH deep: with it a
-// panel stays in the first cache. Where y is large they are LARGE_DEPTH deep.
+// multiplications under way, those of MAX_VECTORS have ROWS_OF_WIDEST; where they have all columns,
+// `a` is read once. Both read it where it lies. Blocks of b are DEPTH rows of WIDTH columns; where
+// y has fewer columns they are deeper, up to MOST_DEPTH, or to DEPTH_OF_ONE where one tile has them
+// all, and where they would take less than half of the second cache, wider, up to MOST_WIDTH. Where
+// columns of `a` are contiguous, blocks are COLUMNS_DEPTH deep: with it a panel stays in the first
+// cache. Where y is large they are LARGE_DEPTH deep.
 #if OT_ISA_LEVEL == 2 // 32 registers
 #define MAX_ROWS 8
 #define ROWS_OF_ONE 12
-#define ROWS_OF_FOUR 6
+#define ROWS_OF_WIDEST 6
 #define MAX_VECTORS 4
 enum { LARGE_DEPTH = 512 };
 enum { DEPTH = 512, WIDTH = 256, COLUMNS_DEPTH = 192, MOST_DEPTH = 512, DEPTH_OF_ONE = 1024 };
 #elif OT_ISA_LEVEL == 1 // 16 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 12
+#define ROWS_OF_WIDEST MAX_ROWS
 #define MAX_VECTORS 2
 enum { LARGE_DEPTH = 384 };
 enum { DEPTH = 512, WIDTH = 128, COLUMNS_DEPTH = 256, MOST_DEPTH = 1024, DEPTH_OF_ONE = 1024 };
 #elif defined(__aarch64__) // 32 registers
 #define MAX_ROWS 6
 #define ROWS_OF_ONE 6
-#define ROWS_OF_FOUR 6
+#define ROWS_OF_WIDEST 6
 #define MAX_VECTORS 4
 enum { LARGE_DEPTH = 128 };
 enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, DEPTH_OF_ONE = 256 };
 #else
 #define MAX_ROWS 4
 #define ROWS_OF_ONE 4
+#define ROWS_OF_WIDEST MAX_ROWS
 #define MAX_VECTORS 2
 enum { LARGE_DEPTH = 128 };
 enum { DEPTH = 256, WIDTH = 256, COLUMNS_DEPTH = 128, MOST_DEPTH = 256, DEPTH_OF_ONE = 256 };
@@ -457,6 +459,7 @@ const ot__gemm_kernel OT_ISA_NAME(ot__gemm_kernel) = {
     .tile_rows = TILE_ROWS,
     .tile_columns = USUAL_VECTORS * LANES,
     .most_columns = TILE_COLUMNS,
+    .rows_of_widest = ROWS_OF_WIDEST,
     .panel_columns = PANEL_VECTORS * LANES,
     .depth = DEPTH,
     .most_depth = MOST_DEPTH,

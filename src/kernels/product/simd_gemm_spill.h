@@ -22,10 +22,8 @@ enum {
 // 1024 a b 74 and 107, 2048 10 1024 45 and 65.
 static int64_t tallest(int64_t a_row, int64_t vectors)
 {
-#if MAX_VECTORS > 3
-    if (vectors == 4)
-        return ROWS_OF_FOUR;
-#endif
+    if (vectors == TILE_VECTORS)
+        return ROWS_OF_WIDEST;
     return vectors == 1 && a_row % OT__CLASH != 0 ? MOST_ROWS : TILE_ROWS;
 }
 

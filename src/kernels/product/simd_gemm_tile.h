@@ -317,7 +317,7 @@ TILES_TO(MAX_ROWS, 2)
 TILES_TO(MAX_ROWS, 3)
 #endif
 #if MAX_VECTORS > 3
-TILES_TO(ROWS_OF_FOUR, 4)
+TILES_TO(ROWS_OF_WIDEST, 4)
 #endif
 
 static tile_function *const tile_functions[TILE_VECTORS][MOST_ROWS][N_PANEL_KINDS] = {
@@ -327,7 +327,7 @@ static tile_function *const tile_functions[TILE_VECTORS][MOST_ROWS][N_PANEL_KIND
     {NAMES_TO(MAX_ROWS, 3)},
 #endif
 #if MAX_VECTORS > 3
-    {NAMES_TO(ROWS_OF_FOUR, 4)},
+    {NAMES_TO(ROWS_OF_WIDEST, 4)},
 #endif
 };
 

@@ -43,7 +43,8 @@ static const problem problems[] = {
     {140, 530, 530, false, true},  {40, 11, 300, true, false},    {1100, 16, 530, true, false},
     {37, 7, 64, true, false},      {14, 2048, 270, false, false}, {37, 1016, 10, true, false},
     {6, 1032, 12, false, false},   {530, 1024, 40, true, false},  {40, 1030, 520, true, false},
-    {17, 2048, 270, false, false},
+    {17, 2048, 270, false, false}, {9, 128, 37, false, false},    {17, 320, 530, false, false},
+    {11, 250, 60, false, false},   {12, 2048, 300, false, false}, {262, 256, 300, false, false},
 };
 
 typedef struct matrices {
