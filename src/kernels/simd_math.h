@@ -39,13 +39,19 @@ OT_SIMD_INLINE float ot__vexp_rest(float x, float *t)
     return p * (r * r) + r + 1.0F;
 }
 
-// e^x for x from -87 to 88.
+// e^x for x from -87.6 to 88; 0 from there to -88.
 OT_SIMD_INLINE float ot__vexp_within(float x)
 {
     float t;
     const float p = ot__vexp_rest(x, &t);
 
     return p * ot__bits_float((ot__float_bits(t) + 127U) << 23);
+}
+
+// e^x for x <= 0; 0 where that is less than every normal number.
+OT_SIMD_INLINE float ot__vexp_falling(float x)
+{
+    return ot__vexp_within(x < -88.0F ? -88.0F : x);
 }
 
 // e^-x for x >= 0; no less than e^-87.

@@ -21,7 +21,7 @@ static int64_t tile_extent(const char *name)
         {"gemm_rows", ot__gemm_kernel_best()->tile_rows},
         {"gemm_columns", ot__gemm_kernel_best()->tile_columns},
         {"gemm_depth", ot__gemm_kernel_best()->depth},
-        {"row", OT__ROW_BLOCK},
+        {"row", OT__SUM_BLOCK},
         {"exponentials", ot__rows_best()->exponentials},
         {"norm_inner", ot__norms_best()->inner},
         {"norm_channels", ot__norms_best()->channels},

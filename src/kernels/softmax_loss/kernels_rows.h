@@ -6,7 +6,7 @@
 
 #include "tensor/tensor.h"
 
-enum { OT__ROW_BLOCK = 32 };
+enum { OT__SUM_BLOCK = 64 }; // columns whose sums over rows are computed at once
 
 // Rows of n elements, n at least 1. y may be x or z.
 typedef struct ot__row_lines {
@@ -41,8 +41,7 @@ typedef struct ot__rows {
     void (*log_softmax_grad)(void *context, int64_t first, int64_t last); // x: dy, z: y
     void (*scaled_exp)(float *y, const float *x, float factor, int64_t n);
     void (*layer_norm)(void *context, int64_t first, int64_t last); // of ot__row_norm
-    // of ot__row_norm_grad; dx is neither dy nor x. The sums
-    // are for blocks of OT__ROW_BLOCK columns.
+    // of ot__row_norm_grad; dx may be dy or x. The sums are for blocks of OT__SUM_BLOCK columns.
     void (*layer_norm_dx)(void *context, int64_t first, int64_t last);
     void (*layer_norm_sums)(void *context, int64_t first, int64_t last);
     int64_t exponentials; // computed at once by log_softmax

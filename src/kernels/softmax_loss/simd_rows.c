@@ -5,11 +5,28 @@
 
 #include "kernels/simd_floats.h"
 
-enum { LANES = OT__ROW_BLOCK };
+enum {
+    LANES = 32,
+    CACHE_LINE = 16,    // floats
+    FETCHED = 1024,     // floats of a row, at most; the processor sees what comes after them
+    SUM_ROWS_AHEAD = 8, // that are fetched while sums over rows are computed
+};
+
+// While a row is computed the next one is fetched, which may come from far. `writes` is a constant
+// where this is called.
+OT_SIMD_INLINE void fetch_next_row(const float *row, int64_t n, bool writes)
+{
+    for (int64_t k = 0; k < n && k < FETCHED; k += CACHE_LINE) {
+        if (writes)
+            __builtin_prefetch(row + n + k, 1);
+        else
+            __builtin_prefetch(row + n + k);
+    }
+}
 
 static float row_max(const float *x, int64_t n)
 {
-    float lane[LANES], largest = x[0];
+    float lane[LANES];
     int64_t k = 0;
 
     for (int l = 0; l < LANES; l++)
@@ -17,61 +34,61 @@ static float row_max(const float *x, int64_t n)
     for (; k + LANES <= n; k += LANES)
         for (int l = 0; l < LANES; l++)
             lane[l] = x[k + l] > lane[l] ? x[k + l] : lane[l];
-    for (; k < n; k++)
-        largest = x[k] > largest ? x[k] : largest;
-    for (int l = 0; l < LANES; l++)
-        largest = lane[l] > largest ? lane[l] : largest;
-    return largest;
+    for (int64_t l = 0; k + l < n; l++)
+        lane[l] = x[k + l] > lane[l] ? x[k + l] : lane[l];
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            lane[l] = lane[l + half] > lane[l] ? lane[l + half] : lane[l];
+    return lane[0];
 }
 
-static float lanes_sum(const float *lane)
+static float lanes_sum(float *lane)
 {
-    float sum = 0;
-
-    for (int l = 0; l < LANES; l++)
-        sum += lane[l];
-    return sum;
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            lane[l] += lane[l + half];
+    return lane[0];
 }
 
 static float row_sum(const float *x, int64_t n)
 {
-    float lane[LANES] = {0}, rest = 0;
+    float lane[LANES] = {0};
     int64_t k = 0;
 
     for (; k + LANES <= n; k += LANES)
         for (int l = 0; l < LANES; l++)
             lane[l] += x[k + l];
-    for (; k < n; k++)
-        rest += x[k];
-    return lanes_sum(lane) + rest;
+    for (int64_t l = 0; k + l < n; l++)
+        lane[l] += x[k + l];
+    return lanes_sum(lane);
 }
 
-// Sum of a * (b - centre).
-static float row_dot(const float *a, const float *b, float centre, int64_t n)
+// Sum of a * b.
+static float row_dot(const float *a, const float *b, int64_t n)
 {
-    float lane[LANES] = {0}, rest = 0;
+    float lane[LANES] = {0};
     int64_t k = 0;
 
     for (; k + LANES <= n; k += LANES)
         for (int l = 0; l < LANES; l++)
-            lane[l] += a[k + l] * (b[k + l] - centre);
-    for (; k < n; k++)
-        rest += a[k] * (b[k] - centre);
-    return lanes_sum(lane) + rest;
+            lane[l] += a[k + l] * b[k + l];
+    for (int64_t l = 0; k + l < n; l++)
+        lane[l] += a[k + l] * b[k + l];
+    return lanes_sum(lane);
 }
 
 // Sum of (x - centre)^2.
 static float row_squares(const float *x, float centre, int64_t n)
 {
-    float lane[LANES] = {0}, rest = 0;
+    float lane[LANES] = {0};
     int64_t k = 0;
 
     for (; k + LANES <= n; k += LANES)
         for (int l = 0; l < LANES; l++)
             lane[l] += (x[k + l] - centre) * (x[k + l] - centre);
-    for (; k < n; k++)
-        rest += (x[k] - centre) * (x[k] - centre);
-    return lanes_sum(lane) + rest;
+    for (int64_t l = 0; k + l < n; l++)
+        lane[l] += (x[k + l] - centre) * (x[k + l] - centre);
+    return lanes_sum(lane);
 }
 
 // ---- softmax ----
@@ -85,9 +102,11 @@ static void softmax_rows(void *context, int64_t first, int64_t last)
         const float *x = t->x + r * n;
         float *y = t->y + r * n, shift = row_max(x, n), factor;
 
+        fetch_next_row(x, n, false);
+        fetch_next_row(y, n, true);
         OT_SIMD_LOOP
         for (int64_t k = 0; k < n; k++)
-            y[k] = ot__vexp(x[k] - shift);
+            y[k] = ot__vexp_falling(x[k] - shift);
         factor = 1 / row_sum(y, n);
         OT_SIMD_LOOP
         for (int64_t k = 0; k < n; k++)
@@ -107,12 +126,14 @@ static void log_softmax_rows(void *context, int64_t first, int64_t last)
         const float *x = t->x + r * n;
         float *y = t->y + r * n, shift = row_max(x, n), sum = 0, log_sum;
 
+        fetch_next_row(x, n, false);
+        fetch_next_row(y, n, true);
         for (int64_t at = 0; at < n; at += BLOCK) {
             const int64_t count = OT_MIN(n - at, (int64_t)BLOCK);
 
             OT_SIMD_LOOP
             for (int64_t k = 0; k < count; k++)
-                block[k] = ot__vexp(x[at + k] - shift);
+                block[k] = ot__vexp_falling(x[at + k] - shift);
             sum += row_sum(block, count);
         }
         log_sum = logf(sum);
@@ -130,7 +151,7 @@ static void softmax_grad_rows(void *context, int64_t first, int64_t last)
 
     for (int64_t r = first; r < last; r++) {
         const float *dy = t->x + r * n, *y = t->z + r * n;
-        float *dx = t->y + r * n, sum = row_dot(dy, y, 0, n);
+        float *dx = t->y + r * n, sum = row_dot(dy, y, n);
 
         OT_SIMD_LOOP
         for (int64_t k = 0; k < n; k++)
@@ -170,9 +191,11 @@ static void layer_norm(void *context, int64_t first, int64_t last)
     for (int64_t r = first; r < last; r++) {
         const float *x = t->x + r * n, *scale = t->scale, *b = t->b;
         const float centre = t->centered ? row_sum(x, n) / (float)n : 0;
-        const float inv = 1 / sqrtf(row_squares(x, centre, n) / (float)n + (float)t->epsilon);
-        float *y = t->y + r * n;
+        float *y = t->y + r * n, inv;
 
+        fetch_next_row(y, n, true);
+        inv = 1 / sqrtf(row_squares(x, centre, n) / (float)n + (float)t->epsilon);
+        fetch_next_row(x, n, false);
         if (b != NULL) {
             OT_SIMD_LOOP
             for (int64_t k = 0; k < n; k++)
@@ -189,6 +212,30 @@ static void layer_norm(void *context, int64_t first, int64_t last)
     }
 }
 
+// Sums of a * b and of a * b * (c - centre).
+static void row_dots(const float *a, const float *b, const float *c, float centre, int64_t n,
+                     float *sum, float *sum_c)
+{
+    float lane[LANES] = {0}, lane_c[LANES] = {0};
+    int64_t k = 0;
+
+    for (; k + LANES <= n; k += LANES)
+        for (int l = 0; l < LANES; l++) {
+            const float ab = a[k + l] * b[k + l];
+
+            lane[l] += ab;
+            lane_c[l] += ab * (c[k + l] - centre);
+        }
+    for (int64_t l = 0; k + l < n; l++) {
+        const float ab = a[k + l] * b[k + l];
+
+        lane[l] += ab;
+        lane_c[l] += ab * (c[k + l] - centre);
+    }
+    *sum = lanes_sum(lane);
+    *sum_c = lanes_sum(lane_c);
+}
+
 static void layer_norm_dx(void *context, int64_t first, int64_t last)
 {
     const ot__row_norm_grad *t = context;
@@ -198,17 +245,14 @@ static void layer_norm_dx(void *context, int64_t first, int64_t last)
         const float *x = (const float *)t->x + r * n, *dy = (const float *)t->dy + r * n;
         const float *scale = t->scale;
         const float centre = t->mean != NULL ? t->mean[r] : 0, inv = t->inv[r];
-        float *dx = t->dx + r * n, from_sum, from_xh;
+        float *dx = t->dx + r * n, sum, sum_x, from_sum, from_x;
 
-        // First the gradient of the normalised values, in dx.
+        row_dots(dy, scale, x, centre, n, &sum, &sum_x);
+        from_sum = t->mean != NULL ? sum * inv / (float)n : 0;
+        from_x = sum_x * inv * inv * inv / (float)n;
         OT_SIMD_LOOP
         for (int64_t k = 0; k < n; k++)
-            dx[k] = dy[k] * scale[k] * inv;
-        from_sum = t->mean != NULL ? row_sum(dx, n) / (float)n : 0;
-        from_xh = row_dot(dx, x, centre, n) * inv * inv / (float)n;
-        OT_SIMD_LOOP
-        for (int64_t k = 0; k < n; k++)
-            dx[k] -= from_sum + (x[k] - centre) * from_xh;
+            dx[k] = dy[k] * scale[k] * inv - (from_sum + (x[k] - centre) * from_x);
     }
 }
 
@@ -220,42 +264,57 @@ OT_SIMD_INLINE float stored_float(const void *x, int64_t i, ot_dtype type)
                           : ot__vwiden_bf16(((const uint16_t *)x)[i]);
 }
 
-// Blocks first .. last - 1 of the columns of the sums over all rows. `type` is a constant where
-// this is called.
+OT_SIMD_INLINE void fetch_stored(const void *x, int64_t i, int64_t n, ot_dtype type)
+{
+    const size_t size = type == OT_F32 ? sizeof(float) : sizeof(uint16_t);
+
+    for (int64_t k = 0; k < n; k += CACHE_LINE)
+        __builtin_prefetch((const char *)x + (size_t)(i + k) * size);
+}
+
+// The sums over all rows of n columns from c on. n, but for the last ones, and `type` are constants
+// where these are called.
+OT_SIMD_INLINE void sum_columns(const ot__row_norm_grad *t, int64_t c, int64_t n, ot_dtype type)
+{
+    float sum[OT__SUM_BLOCK] = {0}, sum_xh[OT__SUM_BLOCK] = {0};
+
+    for (int64_t r = 0; r < t->rows; r++) {
+        const int64_t at = r * t->columns + c, ahead = at + SUM_ROWS_AHEAD * t->columns;
+        const float centre = t->mean != NULL ? t->mean[r] : 0, inv = t->inv[r];
+
+        fetch_stored(t->dy, ahead, n, type);
+        fetch_stored(t->x, ahead, n, type);
+        for (int64_t l = 0; l < n; l++) {
+            const float dy = stored_float(t->dy, at + l, type);
+
+            sum[l] += dy;
+            sum_xh[l] += dy * ((stored_float(t->x, at + l, type) - centre) * inv);
+        }
+    }
+    for (int64_t l = 0; l < n; l++) {
+        if (t->dscale != NULL)
+            t->dscale[c + l] = sum_xh[l];
+        if (t->db != NULL)
+            t->db[c + l] = sum[l];
+    }
+}
+
+// Of blocks first .. last - 1 of the columns.
 OT_SIMD_INLINE void layer_norm_sums_of(const ot__row_norm_grad *t, int64_t first, int64_t last,
                                        ot_dtype type)
 {
-    for (int64_t c = first * LANES; c < last * LANES && c < t->columns; c += LANES) {
-        const int64_t n = OT_MIN(t->columns - c, (int64_t)LANES);
-        float sum[LANES] = {0}, sum_xh[LANES] = {0};
+    enum { HALF = OT__SUM_BLOCK / 2 };
+    const int64_t end = OT_MIN(last * OT__SUM_BLOCK, t->columns);
+    int64_t c = first * OT__SUM_BLOCK;
 
-        for (int64_t r = 0; r < t->rows; r++) {
-            const int64_t at = r * t->columns + c;
-            const float centre = t->mean != NULL ? t->mean[r] : 0, inv = t->inv[r];
-
-            if (n == LANES) {
-                for (int l = 0; l < LANES; l++) {
-                    const float dy = stored_float(t->dy, at + l, type);
-
-                    sum[l] += dy;
-                    sum_xh[l] += dy * ((stored_float(t->x, at + l, type) - centre) * inv);
-                }
-                continue;
-            }
-            for (int64_t l = 0; l < n; l++) {
-                const float dy = stored_float(t->dy, at + l, type);
-
-                sum[l] += dy;
-                sum_xh[l] += dy * ((stored_float(t->x, at + l, type) - centre) * inv);
-            }
-        }
-        for (int64_t l = 0; l < n; l++) {
-            if (t->dscale != NULL)
-                t->dscale[c + l] = sum_xh[l];
-            if (t->db != NULL)
-                t->db[c + l] = sum[l];
-        }
+    for (; c + OT__SUM_BLOCK <= end; c += OT__SUM_BLOCK)
+        sum_columns(t, c, OT__SUM_BLOCK, type);
+    if (c + HALF <= end) {
+        sum_columns(t, c, HALF, type);
+        c += HALF;
     }
+    if (c < end)
+        sum_columns(t, c, end - c, type);
 }
 
 static void layer_norm_sums(void *context, int64_t first, int64_t last)

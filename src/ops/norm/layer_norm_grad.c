@@ -118,7 +118,7 @@ static ot_status layer_norm_grad_prepare_simd(ot_prep *p)
 static ot_status layer_norm_grad_run_simd(const ot_run *r)
 {
     const ot__layer_norm *p = r->state;
-    const int64_t n_blocks = (p->columns + OT__ROW_BLOCK - 1) / OT__ROW_BLOCK;
+    const int64_t n_blocks = (p->columns + OT__SUM_BLOCK - 1) / OT__SUM_BLOCK;
     ot__row_norm_grad norm = {.dscale = ot__run_out(r, DSCALE),
                               .db = ot__run_out(r, DB),
                               .dy = r->in[DY]->data,
@@ -131,7 +131,7 @@ static ot_status layer_norm_grad_run_simd(const ot_run *r)
                               .columns = p->columns};
 
     if (norm.dscale != NULL || norm.db != NULL)
-        ot__parallel_for(n_blocks, OT_PAR_MIN / (p->rows * OT__ROW_BLOCK) + 1,
+        ot__parallel_for(n_blocks, OT_PAR_MIN / (p->rows * OT__SUM_BLOCK) + 1,
                          ot__rows_best()->layer_norm_sums, &norm);
     if (ot__run_out(r, DX) != NULL) {
         ot__float_rows rows = layer_norm_grad_rows(p, r->out[DX], r->in[DY], r->in[X]);

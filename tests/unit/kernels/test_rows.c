@@ -126,7 +126,7 @@ static void layer_normalisation_gives_mean_0_and_variance_1(void **state)
 static void column_sums_of_layer_normalisation_do_not_depend_on_the_blocks(void **state)
 {
     static float x[ROWS * MOST], dy[ROWS * MOST], db[MOST], dscale[MOST], mean[ROWS], inv[ROWS];
-    const int64_t n_blocks = (MOST + OT__ROW_BLOCK - 1) / OT__ROW_BLOCK;
+    const int64_t n_blocks = (MOST + OT__SUM_BLOCK - 1) / OT__SUM_BLOCK;
     const ot__rows *rows;
 
     (void)state;
