@@ -53,7 +53,6 @@ dnnl_status_t ot__dnnl_add(ot__dnnl_primitives *p, const_dnnl_primitive_desc_t p
 // Which chunks there are says the problem alone, so the number of threads changes no bit.
 dnnl_status_t ot__dnnl_add_chunks(ot__dnnl_primitives *p, const_dnnl_primitive_desc_t pd,
                                   int64_t n_chunks);
-void ot__dnnl_note(ot__dnnl_primitives *p, const char *text); // behind the names
 // What n_chunks chunks of a step have left at `from`, added in their order; `to` may be the first.
 dnnl_status_t ot__dnnl_add_sum(ot__dnnl_primitives *p, ot__dnnl_place from, int64_t n_chunks,
                                size_t n_bytes, ot__dnnl_place to);

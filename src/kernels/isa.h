@@ -40,6 +40,7 @@ int64_t ot__second_cache(void);
     X(attentions)                                                                                  \
     X(cells)                                                                                       \
     X(columns)                                                                                     \
+    X(depthwise_kernel)                                                                            \
     X(floats)                                                                                      \
     X(fouriers)                                                                                    \
     X(gemm_kernel)                                                                                 \

@@ -70,7 +70,8 @@ ot_status ot__dnnl_run(const ot__dnnl_primitives *p, void *const *slots, void *s
 bool ot__dnnl_has_bf16(void); // the processor multiplies bf16: AVX-512 with it, or AMX
 size_t ot__dnnl_scratch_bytes(const ot__dnnl_primitives *p);
 const char *ot__dnnl_names(const ot__dnnl_primitives *p); // what oneDNN calls its implementations
-void ot__dnnl_destroy(ot__dnnl_primitives *p);            // NULL is fine
+void ot__dnnl_note(ot__dnnl_primitives *p, const char *text); // behind the names
+void ot__dnnl_destroy(ot__dnnl_primitives *p);                // NULL is fine
 
 // dnnl_reorder.c: the same elements of f32, f16 or bf16 in another layout; false where oneDNN does
 // not know the layouts or is slow
@@ -91,6 +92,8 @@ void ot__dnnl_conv_layouts(const ot__dnnl_conv *c, const ot_layout **x_layout,
 const ot_layout *ot__dnnl_conv_weights_layout(const ot__dnnl_conv *c);
 // Whether w may come in c->w_layout.
 bool ot__dnnl_conv_accepts_weights(const ot__dnnl_conv *c);
+// Whether it has code for the gradient of weights of one element a channel (depthwise) here.
+bool ot__dnnl_conv_sums_channels(const ot__dnnl_conv *c);
 ot_status ot__dnnl_conv_create(const ot__dnnl_conv *c, ot__dnnl_primitives **out);
 ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool wants_dw,
                                     bool wants_db, ot__dnnl_primitives **out);
@@ -115,6 +118,11 @@ static inline size_t ot__dnnl_scratch_bytes(const ot__dnnl_primitives *p)
 {
     (void)p;
     return 0;
+}
+static inline void ot__dnnl_note(ot__dnnl_primitives *p, const char *text)
+{
+    (void)p;
+    (void)text;
 }
 static inline const char *ot__dnnl_names(const ot__dnnl_primitives *p)
 {
@@ -145,6 +153,11 @@ static inline bool ot__dnnl_can_conv(const ot__dnnl_conv *c)
     return false;
 }
 static inline bool ot__dnnl_can_conv_grad(const ot__dnnl_conv *c)
+{
+    (void)c;
+    return false;
+}
+static inline bool ot__dnnl_conv_sums_channels(const ot__dnnl_conv *c)
 {
     (void)c;
     return false;

@@ -4,6 +4,7 @@
 #ifndef OT_KERNELS_KERNELS_CONV_H
 #define OT_KERNELS_KERNELS_CONV_H
 
+#include "kernels/kernels_dnnl.h"
 #include "kernels/kernels_nn.h"
 
 // A window over one to three spatial axes, always written as three (missing ones have extent 1 in
@@ -51,6 +52,42 @@ typedef struct ot__conv {
     void ot__ref_conv_db_##suffix(T *db, const T *dy, const ot__conv *p, bool accumulates);
 OT_KERNEL_FLOATS(OT_DECLARE)
 #undef OT_DECLARE
+
+// ---- depthwise.c, simd_depthwise.c: gradients of the weights where each channel is convolved by
+// itself, over two axes, f32 ----
+//
+// Channels of a position lie side by side: all of them, or blocks of `lanes`. Images are summed in
+// chunks whose number does not depend on that of threads.
+
+typedef struct ot__depthwise_images {
+    int64_t image, block, row, position; // floats from one to the next; block: of `lanes` channels
+} ot__depthwise_images;
+
+typedef struct ot__depthwise {
+    int64_t batch, channels;
+    int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2];
+    ot__depthwise_images x, dy;
+    // Set by the plan.
+    int64_t lanes, n_blocks, n_chunks, outputs, item_floats;
+    size_t scratch_bytes;
+} ot__depthwise;
+
+// One table per instruction set.
+typedef struct ot__depthwise_kernel {
+    // Sums (kernel, lanes), and behind them, where wanted, of dy alone (lanes), over n images of a
+    // block of channels, of which x and dy are the first elements; in `scratch`, of item_floats.
+    void (*sum)(const ot__depthwise *d, const float *x, const float *dy, int64_t n, bool sums_dy,
+                float *scratch);
+    int64_t lanes;
+} ot__depthwise_kernel;
+
+// Of the convolution c; false where it is another one, lies otherwise, has fewer channels than a
+// vector has lanes, or a row of windows reaches too far.
+bool ot__depthwise_make(ot__depthwise *d, const ot__dnnl_conv *c,
+                        const ot__depthwise_kernel *kernel);
+// dw (channels, kernel) and db (channels), either of which may be NULL.
+void ot__depthwise_run(const ot__depthwise *d, const ot__depthwise_kernel *kernel, const float *x,
+                       const float *dy, float *dw, float *db, float *scratch);
 
 // ---- ref_deform.c: windows whose points are moved ----
 

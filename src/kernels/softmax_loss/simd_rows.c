@@ -212,22 +212,22 @@ static void layer_norm(void *context, int64_t first, int64_t last)
     }
 }
 
-// Sums of a * b and of a * b * (c - centre).
-static void row_dots(const float *a, const float *b, const float *c, float centre, int64_t n,
-                     float *sum, float *sum_c)
+// Sums of a * b * factor and of that times c - centre.
+static void row_dots(const float *a, const float *b, float factor, const float *c, float centre,
+                     int64_t n, float *sum, float *sum_c)
 {
     float lane[LANES] = {0}, lane_c[LANES] = {0};
     int64_t k = 0;
 
     for (; k + LANES <= n; k += LANES)
         for (int l = 0; l < LANES; l++) {
-            const float ab = a[k + l] * b[k + l];
+            const float ab = a[k + l] * b[k + l] * factor;
 
             lane[l] += ab;
             lane_c[l] += ab * (c[k + l] - centre);
         }
     for (int64_t l = 0; k + l < n; l++) {
-        const float ab = a[k + l] * b[k + l];
+        const float ab = a[k + l] * b[k + l] * factor;
 
         lane[l] += ab;
         lane_c[l] += ab * (c[k + l] - centre);
@@ -247,9 +247,9 @@ static void layer_norm_dx(void *context, int64_t first, int64_t last)
         const float centre = t->mean != NULL ? t->mean[r] : 0, inv = t->inv[r];
         float *dx = t->dx + r * n, sum, sum_x, from_sum, from_x;
 
-        row_dots(dy, scale, x, centre, n, &sum, &sum_x);
-        from_sum = t->mean != NULL ? sum * inv / (float)n : 0;
-        from_x = sum_x * inv * inv * inv / (float)n;
+        row_dots(dy, scale, inv, x, centre, n, &sum, &sum_x);
+        from_sum = t->mean != NULL ? sum / (float)n : 0;
+        from_x = sum_x * inv * inv / (float)n;
         OT_SIMD_LOOP
         for (int64_t k = 0; k < n; k++)
             dx[k] = dy[k] * scale[k] * inv - (from_sum + (x[k] - centre) * from_x);

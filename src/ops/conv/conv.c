@@ -128,6 +128,8 @@ static ot_status conv_prepare_ref(ot_prep *p)
 
 typedef struct dnnl_state {
     ot__dnnl_primitives *program;
+    bool sums_channels; // the gradients of W and B are ours
+    ot__depthwise depthwise;
 } dnnl_state;
 
 // What oneDNN is asked for; `geometry` keeps the numbers that it points to.
@@ -237,6 +239,22 @@ static void conv_grad_layouts_dnnl(ot_prep *p)
     ot_prep_want_out(p, 1, w_layout);
 }
 
+static ot_status prepare_gradients(ot_prep *p, dnnl_state *state, const ot__dnnl_conv *c)
+{
+    const bool wants_dx = ot_prep_out(p, 0) != NULL, wants_dw = ot_prep_out(p, 1) != NULL,
+               wants_db = ot_prep_out(p, 2) != NULL;
+    const bool ours = (wants_dw || wants_db) &&
+                      ot__depthwise_make(&state->depthwise, c, ot__depthwise_kernel_best()) &&
+                      !ot__dnnl_conv_sums_channels(c);
+
+    state->sums_channels = ours;
+    OT_TRY(ot__dnnl_conv_grad_create(c, wants_dx, wants_dw && !ours, wants_db && !ours,
+                                     &state->program));
+    if (ours)
+        ot__dnnl_note(state->program, wants_dx ? ", dW simd" : "dW simd");
+    return OT_OK;
+}
+
 static ot_status conv_prepare(ot_prep *p, bool is_exact)
 {
     dnnl_state *state = ot_prep_state(p, sizeof(*state));
@@ -250,12 +268,12 @@ static ot_status conv_prepare(ot_prep *p, bool is_exact)
     c.relu = conv_has_relu(p);
     c.has_bias = !is_gradient(p) && ot_prep_in(p, 2) != NULL;
     if (is_gradient(p))
-        OT_TRY(ot__dnnl_conv_grad_create(&c, ot_prep_out(p, 0) != NULL, ot_prep_out(p, 1) != NULL,
-                                         ot_prep_out(p, 2) != NULL, &state->program));
+        OT_TRY(prepare_gradients(p, state, &c));
     else
         OT_TRY(ot__dnnl_conv_create(&c, &state->program));
     (void)ot_prep_takes(p, ot__dnnl_names(state->program));
-    ot_prep_scratch(p, ot__dnnl_scratch_bytes(state->program));
+    ot_prep_scratch(p, OT_MAX(ot__dnnl_scratch_bytes(state->program),
+                              state->sums_channels ? state->depthwise.scratch_bytes : 0));
     return OT_OK;
 }
 
@@ -288,13 +306,17 @@ static ot_status conv_run_dnnl(const ot_run *r)
 
 static ot_status conv_grad_run_dnnl(const ot_run *r)
 {
+    const dnnl_state *state = r->state;
     void *const slots[] = {
         [OT__DNNL_CONV_GRAD_DY] = r->in[0]->data,    [OT__DNNL_CONV_GRAD_X] = r->in[1]->data,
         [OT__DNNL_CONV_GRAD_W] = r->in[2]->data,     [OT__DNNL_CONV_GRAD_DX] = ot__run_out(r, 0),
         [OT__DNNL_CONV_GRAD_DW] = ot__run_out(r, 1), [OT__DNNL_CONV_GRAD_DB] = ot__run_out(r, 2),
     };
 
-    return ot__dnnl_run(((const dnnl_state *)r->state)->program, slots, r->scratch);
+    if (state->sums_channels) // first: dX may be in the place of X
+        ot__depthwise_run(&state->depthwise, ot__depthwise_kernel_best(), r->in[1]->data,
+                          r->in[0]->data, ot__run_out(r, 1), ot__run_out(r, 2), r->scratch);
+    return ot__dnnl_run(state->program, slots, r->scratch);
 }
 
 // ---- gradient ----
