@@ -112,23 +112,29 @@ static tally *tally_of(tally *tallies, int *n_tallies, const ot_layout *layout)
     return &tallies[i];
 }
 
+// Whether what is computed has one shape, but for single elements. Where it is not, positions in
+// one tensor follow from those in another, and the kernel must know how.
+static bool has_one_shape(const ot_node *node, const ot__view *v)
+{
+    for (int i = 0; i < node->n_outputs; i++)
+        if (v->out[i] != NULL && !ot__shape_equal(&v->out[i]->shape, &v->out[0]->shape))
+            return false;
+    for (int i = 0; i < node->n_inputs; i++)
+        if (v->in[i] != NULL && !is_scalar(v->in[i]) &&
+            !ot__shape_equal(&v->in[i]->shape, &v->out[0]->shape))
+            return false;
+    return true;
+}
+
 // The layout most operands of full shape have, and of equally frequent ones not the row-major one.
-// NULL too when an operand is stretched: positions in it follow from row-major ones.
 static const ot_layout *elementwise_layout(const ot_node *node, const ot__view *v, tally *tallies)
 {
     const ot_layout *best = NULL;
     int most = 0, n_tallies = 0;
 
-    for (int i = 0; i < node->n_outputs; i++)
-        if (v->out[i] != NULL && !ot__shape_equal(&v->out[i]->shape, &v->out[0]->shape))
-            return NULL;
-    for (int i = 0; i < node->n_inputs; i++) {
-        if (v->in[i] == NULL)
-            continue;
-        if (!is_scalar(v->in[i]) && !ot__shape_equal(&v->in[i]->shape, &v->out[0]->shape))
-            return NULL;
-        tally_of(tallies, &n_tallies, v->in[i]->layout)->n++;
-    }
+    for (int i = 0; i < node->n_inputs; i++)
+        if (v->in[i] != NULL)
+            tally_of(tallies, &n_tallies, v->in[i]->layout)->n++;
     for (int i = 0; i < node->n_inputs; i++) {
         if (v->in[i] == NULL || is_scalar(v->in[i]))
             continue;
@@ -164,7 +170,11 @@ static ot_status ask_elementwise(const chooser *l, const ot_node *node, ot__view
     OT_TRY(ot__made(tallies != NULL));
     if (ask_for_state(node, v))
         return OT_OK;
-    layout = v->out[0] == NULL ? NULL : elementwise_layout(node, v, tallies);
+    if (v->out[0] == NULL)
+        return OT_OK;
+    if (!has_one_shape(node, v))
+        return ot__view_ask(l->b, node, v);
+    layout = elementwise_layout(node, v, tallies);
     for (int i = 0; i < node->n_inputs; i++)
         if (v->in[i] != NULL && !is_scalar(v->in[i]))
             v->want_in[i] = layout;

@@ -4,6 +4,56 @@
 
 #include <string.h>
 
+// ---- problems that oneDNN has fast code for ----
+
+bool ot__conv_is_depthwise(const ot__dnnl_conv *c)
+{
+    return c->groups > 1 && c->w->dim[1] == 1 && c->w->dim[0] == c->groups;
+}
+
+bool ot__conv_is_raised(const ot__dnnl_conv *c)
+{
+    return c->x->ndim == SPATIAL + 1 && ot__conv_is_depthwise(c);
+}
+
+static ot_shape with_axis(const ot_shape *shape)
+{
+    return OT_SHAPE(shape->dim[0], shape->dim[1], 1, shape->dim[2]);
+}
+
+static const ot_layout *layout_with_axis(const ot_layout *layout)
+{
+    if (layout == NULL)
+        return NULL;
+    return ot__layout_is_channels_last(layout)
+               ? ot__layout_channels_last(SPATIAL + 2)
+               : ot__layout_blocked(SPATIAL + 2, ot__layout_channel_block(layout));
+}
+
+const ot__dnnl_conv *ot__conv_raise(const ot__dnnl_conv *c, ot__conv_raised *r)
+{
+    if (!ot__conv_is_raised(c))
+        return c;
+    *r = (ot__conv_raised){.c = *c,
+                           .x = with_axis(c->x),
+                           .w = with_axis(c->w),
+                           .y = with_axis(c->y),
+                           .strides = {1, c->strides[0]},
+                           .dilations = {1, c->dilations[0]},
+                           .pads = {0, c->pads[0]}};
+    r->c.x = &r->x;
+    r->c.w = &r->w;
+    r->c.y = &r->y;
+    r->c.x_layout = layout_with_axis(c->x_layout);
+    r->c.y_layout = layout_with_axis(c->y_layout);
+    r->c.strides = r->strides;
+    r->c.dilations = r->dilations;
+    r->c.pads = r->pads;
+    return &r->c;
+}
+
+// ---- descriptions ----
+
 static void describe_window(const ot__dnnl_conv *c, ot__conv_parts *p)
 {
     for (int k = 0; k < c->x->ndim - SPATIAL; k++) {

@@ -25,6 +25,19 @@ typedef struct ot__conv_way {
     const ot_layout *x, *y;
 } ot__conv_way;
 
+bool ot__conv_is_depthwise(const ot__dnnl_conv *c);
+
+// A problem over two axes that has the same elements at the same places.
+typedef struct ot__conv_raised {
+    ot__dnnl_conv c;
+    ot_shape x, w, y;
+    int64_t strides[2], dilations[2], pads[2];
+} ot__conv_raised;
+// Of one channel a group oneDNN has fast code over two axes only.
+bool ot__conv_is_raised(const ot__dnnl_conv *c);
+// `c`, or where that is faster the same over two axes, kept by `r`.
+const ot__dnnl_conv *ot__conv_raise(const ot__dnnl_conv *c, ot__conv_raised *r);
+
 // The problem of a direction, and its description with the number of threads that the primitive
 // will run with.
 ot__dnnl_convolution ot__conv_problem(const ot__conv_parts *p, ot__dnnl_direction direction,

@@ -28,6 +28,91 @@ static void merge_axes(ot__elementwise *e)
     e->ndim = n;
 }
 
+enum { CHANNELS = 1 };
+
+// Extents of axes, or distances along them, as axes lie in the layout.
+static void move_channels(int64_t *along, int ndim, const ot_layout *layout, bool is_distance)
+{
+    const int64_t channels = along[CHANNELS], block = ot__layout_channel_block(layout);
+
+    if (ot__layout_is_channels_last(layout)) {
+        memmove(along + CHANNELS, along + CHANNELS + 1,
+                (size_t)(ndim - 1 - CHANNELS) * sizeof(*along));
+        along[ndim - 1] = channels;
+        return;
+    }
+    along[CHANNELS] = is_distance ? channels * block : channels / block;
+    along[ndim] = is_distance ? channels : block;
+}
+
+// The axes as y lies in memory. What has its shape lies as it does, the rest row-major.
+static void lay_axes(ot__elementwise *e, const ot_layout *layout)
+{
+    const int ndim = e->ndim + (ot__layout_channel_block(layout) > 1);
+
+    move_channels(e->dim, e->ndim, layout, false);
+    for (int i = 0; i < e->n_operands; i++) {
+        ot__operand *o = &e->operand[i];
+        int64_t distance = 1;
+
+        if (o->kind != OT__OPERAND_FULL) {
+            move_channels(o->stride, e->ndim, layout, true);
+            continue;
+        }
+        for (int k = ndim - 1; k >= 0; k--) {
+            o->stride[k] = e->dim[k] == 1 ? 0 : distance;
+            distance *= e->dim[k];
+        }
+    }
+    e->ndim = ndim;
+}
+
+static bool is_full(const ot_arg *x, const ot_arg *y)
+{
+    return x->count != 1 && ot__shape_equal(&x->shape, &y->shape);
+}
+
+// Its channels, which layouts move, are one after the other or all the same, as are those of a
+// single element.
+static bool stretches_beside(const ot_arg *x, const ot_arg *y)
+{
+    int64_t distance[OT_MAX_NDIM];
+
+    ot__broadcast_strides(&x->shape, &y->shape, distance);
+    return distance[CHANNELS] <= 1;
+}
+
+static bool is_of_images(const ot_layout *layout)
+{
+    return ot__layout_is_channels_last(layout) ||
+           (layout != NULL && ot__layout_channel_block(layout) > 1 &&
+            ot__layout_equal(layout,
+                             ot__layout_blocked(layout->ndim, ot__layout_channel_block(layout))));
+}
+
+void ot__stretched_layouts(ot_prep *p)
+{
+    const ot_arg *y = ot_prep_out(p, 0);
+    const ot_layout *layout = NULL;
+
+    if (y->shape.ndim <= CHANNELS)
+        return;
+    for (int i = 0; i < p->n_in; i++) {
+        const ot_arg *x = ot_prep_in(p, i);
+
+        if (x != NULL && is_full(x, y) && layout == NULL)
+            layout = ot_prep_offered_in(p, i);
+        if (x != NULL && !is_full(x, y) && !stretches_beside(x, y))
+            return;
+    }
+    if (!is_of_images(layout) || !ot__layout_fits(layout, &y->shape))
+        return;
+    for (int i = 0; i < p->n_in; i++)
+        if (ot_prep_in(p, i) != NULL && is_full(ot_prep_in(p, i), y))
+            ot_prep_want_in(p, i, layout);
+    ot_prep_want_out(p, 0, layout);
+}
+
 static ot__operand_kind operand_kind_of(const ot_arg *y, const ot_arg *x)
 {
     if (x == NULL)
@@ -69,6 +154,20 @@ static bool stays_along_lines(const ot__elementwise *e, const ot__operand *o)
     return o->kind == OT__OPERAND_GATHER && o->stride[e->ndim - 1] == 0;
 }
 
+// Elements after which everything stretched comes again, along the two last axes: of images in the
+// layouts of images, what belongs to channels.
+static int64_t period_of(const ot__elementwise *e, int64_t most)
+{
+    const int last = e->ndim - 1;
+
+    if (e->ndim < 2 || e->dim[last] > most)
+        return 0;
+    for (int i = 0; i < e->n_operands; i++)
+        if (e->operand[i].kind == OT__OPERAND_GATHER && e->operand[i].stride[last - 1] != 0)
+            return 0;
+    return e->dim[last];
+}
+
 // Where lines of y, along which operands lie in one piece or stay the same, are long enough, pieces
 // keep within them. Of what stays the same a few elements are brought once for a whole line.
 static void plan_pieces(ot__elementwise *e, int n_buffered)
@@ -82,6 +181,12 @@ static void plan_pieces(ot__elementwise *e, int n_buffered)
     for (int i = 0; i < e->n_operands && e->ndim > 1; i++)
         if (stays_along_lines(e, &e->operand[i]))
             most = OT_MIN(most, REPEATED);
+    if (line < most / PARTS_OF_PIECE && (e->period = period_of(e, OT_MIN(most, REPEATED))) > 0) {
+        e->line = e->dim[e->ndim - 2] * line;
+        e->piece = OT_MIN(most, REPEATED) / line * line;
+        e->n_in_line = parts(e->line, e->piece);
+        return;
+    }
     e->line = e->ndim > 1 && line >= most / PARTS_OF_PIECE ? line : e->count;
     if (e->line < e->count) // all pieces of a line are about as long
         e->piece = OT_MIN(most, parts(parts(line, parts(line, most)), VECTOR) * VECTOR);
@@ -119,6 +224,11 @@ static void plan_elementwise(ot__elementwise *e, const ot_arg *y, const ot_arg *
         n_gathered++; // last
     // The gathered operands of a piece share one buffer, which lies on a thread's stack.
     e->gathered_size = OT_MAX(largest, (size_t)1);
+    for (int i = 0; i < e->n_operands && y->layout != NULL; i++)
+        if (e->operand[i].kind == OT__OPERAND_GATHER) {
+            lay_axes(e, y->layout);
+            break;
+        }
     merge_axes(e);
     plan_pieces(e, n_gathered);
 }
@@ -181,18 +291,27 @@ static bool is_one_element(const ot__elementwise *e, const ot__operand *o)
     return o->kind == OT__OPERAND_SCALAR || (keeps_within_line(e) && stays_along_lines(e, o));
 }
 
+// Whether as many elements are brought as the longest piece of a line has, for all of them.
+static bool is_whole_piece(const ot__elementwise *e, const ot__operand *o)
+{
+    return is_one_element(e, o) || (e->period > 0 && o->kind == OT__OPERAND_GATHER);
+}
+
 // Whether what was brought for the piece before this one still holds.
 static bool is_brought(const ot__elementwise *e, const ot__operand *o, span p)
 {
-    return o->kind == OT__OPERAND_SCALAR || (p.part > 0 && is_one_element(e, o));
+    return o->kind == OT__OPERAND_SCALAR || (p.part > 0 && is_whole_piece(e, o));
 }
 
-// The stretched operand's elements for a piece, where they lie or brought to `to`; of one element
-// as many as the longest piece has.
+// The stretched operand's elements for a piece, where they lie or brought to `to`.
 static const void *bring(const ot__elementwise *e, const ot__operand *o, const void *x, span p,
                          void *to)
 {
-    if (is_one_element(e, o))
+    if (e->period > 0 && o->kind == OT__OPERAND_GATHER)
+        ot__ref_stretch(to, element_of(e, o, x, p.line * e->line), 2,
+                        (const int64_t[]){e->piece / e->period, e->period},
+                        (const int64_t[]){0, o->stride[e->ndim - 1]}, 0, e->piece, o->size);
+    else if (is_one_element(e, o))
         ot__ref_stretch(to, element_of(e, o, x, p.start), 0, NULL, NULL, 0, e->piece, o->size);
     else if (keeps_within_line(e))
         return element_of(e, o, x, p.start);
@@ -239,7 +358,7 @@ static const void *bring_converted(const ot__elementwise *e, const ot__operand *
         from = bring(e, o, x, p, is_narrow ? (void *)stretched : (void *)to);
     if (!is_narrow)
         return from;
-    ot__floats_best()->widen[o->dtype](to, from, is_one_element(e, o) ? e->piece : p.n);
+    ot__floats_best()->widen[o->dtype](to, from, is_whole_piece(e, o) ? e->piece : p.n);
     return to;
 }
 

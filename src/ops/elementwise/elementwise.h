@@ -31,11 +31,13 @@ typedef struct ot__operand {
 
 typedef struct ot__elementwise {
     int n_operands, ndim;
-    int64_t dim[OT_MAX_NDIM];     // y's axes, neighbours merged where all operands allow it
-    int64_t count;                // elements in all
-    int64_t line;                 // elements from whose start pieces begin anew
-    int64_t piece;                // elements of a piece; the last of a line may have fewer
-    int64_t n_in_line;            // pieces
+    int64_t dim[OT_MAX_NDIM]; // y's axes, neighbours merged where all operands allow it
+    int64_t count;            // elements in all
+    int64_t line;             // elements from whose start pieces begin anew
+    int64_t piece;            // elements of a piece; the last of a line may have fewer
+    int64_t period;           // elements after which what is stretched comes again along a line,
+                              // and which divide a piece; 0: it does not
+    int64_t n_in_line;        // pieces
     size_t y_size, gathered_size; // bytes of an element of y, and of the largest operand
     bool converts;                // pieces are f32, and some operand or y is f16 or bf16
     ot_dtype y_dtype;
@@ -47,6 +49,9 @@ void ot__elementwise_plan(ot__elementwise *e, const ot_arg *y, const ot_arg *con
 // The same for pieces of f32: operands of f16 and bf16 are converted piece by piece, and y is.
 void ot__elementwise_plan_f32(ot__elementwise *e, const ot_arg *y, const ot_arg *const *x,
                               int n_operands);
+// The layouts of a kernel that plans so, where operands are stretched: full ones share a layout of
+// images, stretched ones are row-major.
+void ot__stretched_layouts(ot_prep *p);
 void ot__elementwise_run(const ot__elementwise *e, void *y, const void *const *x, ot__piece piece,
                          const void *context);
 

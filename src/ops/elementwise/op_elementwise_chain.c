@@ -228,7 +228,7 @@ static const ot_attr_spec chain_attrs[] = {
     {0},
 };
 static const ot_kernel chain_kernels[] = {
-    OT__SIMD_FLOATS_KERNEL(chain_can_simd, chain_prepare, chain_run),
+    OT__SIMD_FLOATS_LAYOUTS_KERNEL(chain_can_simd, ot__stretched_layouts, chain_prepare, chain_run),
     OT__REF_KERNEL(NULL, chain_prepare, chain_run_ref),
     {0},
 };

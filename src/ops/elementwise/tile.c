@@ -271,7 +271,8 @@ static bool tile_has_vector_code(const ot_prep *p)
 #define REF(types, run) OT__REF_KERNEL(types, ot__tile_prepare, run)
 
 #define TILE_KERNELS(run_integers)                                                                 \
-    OT__SIMD_FLOATS_KERNEL(tile_has_vector_code, ot__tile_prepare, ot__tile_run_f32),              \
+    OT__SIMD_FLOATS_LAYOUTS_KERNEL(tile_has_vector_code, ot__stretched_layouts, ot__tile_prepare,  \
+                                   ot__tile_run_f32),                                              \
         REF("T: f32", ot__tile_run_f32_ref), REF("T: f64", ot__tile_run_f64),                      \
         REF("T: i32", ot__tile_run_i32), REF("T: i64", ot__tile_run_i64),                          \
         OT__REF_KERNEL("T: i8 i16 u8 u16 u32 u64", tile_prepare_integers, run_integers)
