@@ -6,9 +6,13 @@
 // at most.
 enum { OUTPUTS = 64, ITEMS = 32, SEGMENT = 1 << 14 };
 
+// Sums of all chunks take no more than the images, unless there is one chunk.
 static bool plan_items(ot__depthwise *d, const ot__depthwise_kernel *kernel)
 {
     const int64_t n_taps = d->kernel[0] * d->kernel[1];
+    const double images = (double)d->batch * ((double)d->in[0] * (double)d->in[1] +
+                                              (double)d->out[0] * (double)d->out[1]);
+    const double most = OT_MAX(images / (double)n_taps, 1);
     int64_t segment;
 
     d->lanes = kernel->lanes;
@@ -17,6 +21,7 @@ static bool plan_items(ot__depthwise *d, const ot__depthwise_kernel *kernel)
         ((d->outputs - 1) * d->stride[1] + (d->kernel[1] - 1) * d->dilation[1] + 1) * d->lanes;
     d->n_blocks = (d->channels + d->lanes - 1) / d->lanes;
     d->n_chunks = OT_MIN(d->batch, (ITEMS + d->n_blocks - 1) / d->n_blocks);
+    d->n_chunks = (int64_t)OT_MIN((double)d->n_chunks, most);
     d->item_floats = (n_taps + 1) * d->lanes + segment;
     d->scratch_bytes = (size_t)(d->n_chunks * d->n_blocks * d->item_floats) * sizeof(float);
     return d->channels >= d->lanes && segment <= SEGMENT;
@@ -68,6 +73,7 @@ bool ot__depthwise_make(ot__depthwise *d, const ot__dnnl_conv *c,
     }
     return plan_items(d, kernel);
 }
+
 // The last block begins before the end of the one before it, so that it is whole.
 static int64_t first_channel(const ot__depthwise *d, int64_t block)
 {
@@ -90,7 +96,6 @@ static void sum_items(void *context, int64_t first, int64_t last)
     for (int64_t item = first; item < last; item++) {
         const int64_t chunk = item % d->n_chunks, c = first_channel(d, item / d->n_chunks);
         const int64_t image = d->batch * chunk / d->n_chunks;
-
         const int64_t end = d->batch * (chunk + 1) / d->n_chunks;
 
         j->kernel->sum(d, j->x + image * d->x.image + c / d->lanes * d->x.block + c % d->lanes,
