@@ -168,9 +168,7 @@ static ot_status ask_elementwise(const chooser *l, const ot_node *node, ot__view
     const ot_layout *layout;
 
     OT_TRY(ot__made(tallies != NULL));
-    if (ask_for_state(node, v))
-        return OT_OK;
-    if (v->out[0] == NULL)
+    if (ask_for_state(node, v) || v->out[0] == NULL)
         return OT_OK;
     if (!has_one_shape(node, v))
         return ot__view_ask(l->b, node, v);

@@ -23,6 +23,11 @@ typedef struct ot__dnnl_conv {
     // Chunk by chunk of fixed size, each by one thread: the same bits for any number of threads.
     bool is_exact;
 } ot__dnnl_conv;
+// Each channel is convolved by itself.
+static inline bool ot__dnnl_conv_is_depthwise(const ot__dnnl_conv *c)
+{
+    return c->groups > 1 && c->w->dim[1] == 1 && c->w->dim[0] == c->groups;
+}
 
 enum { OT__DNNL_CONV_X, OT__DNNL_CONV_W, OT__DNNL_CONV_B, OT__DNNL_CONV_Y };
 enum {

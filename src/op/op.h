@@ -370,18 +370,14 @@ bool ot__prep_has_elements(const ot_prep *p); // input 0 is not empty
         .prepare = prepare_, .run = run_                                                           \
     }
 // Of f32, f16 and bf16, which meet in a node.
-#define OT__SIMD_FLOATS_KERNEL(can_run_, prepare_, run_)                                           \
-    {                                                                                              \
-        .name = "simd", .types = "T: f32 f16 bf16",                                                \
-        .flags = OT_KERNEL_THREAD_EXACT | OT_KERNEL_MIXED, .can_run = can_run_,                    \
-        .prepare = prepare_, .run = run_                                                           \
-    }
 #define OT__SIMD_FLOATS_LAYOUTS_KERNEL(can_run_, layouts_, prepare_, run_)                         \
     {                                                                                              \
         .name = "simd", .types = "T: f32 f16 bf16",                                                \
         .flags = OT_KERNEL_THREAD_EXACT | OT_KERNEL_MIXED, .can_run = can_run_,                    \
         .layouts = layouts_, .prepare = prepare_, .run = run_                                      \
     }
+#define OT__SIMD_FLOATS_KERNEL(can_run_, prepare_, run_)                                           \
+    OT__SIMD_FLOATS_LAYOUTS_KERNEL(can_run_, NULL, prepare_, run_)
 #define OT__LAYOUTS_KERNEL(types_, can_run_, layouts_, prepare_, run_)                             \
     {                                                                                              \
         .name = "simd", .types = types_, .flags = OT_KERNEL_THREAD_EXACT, .can_run = can_run_,     \

@@ -58,9 +58,8 @@ bool ot__depthwise_make(ot__depthwise *d, const ot__dnnl_conv *c,
                          .kernel = {1},
                          .stride = {1},
                          .dilation = {1}};
-    if (c->type != OT_F32 || n_axes < 1 || n_axes > 2 || c->groups == 1 || c->w->dim[1] != 1 ||
-        c->w->dim[0] != c->groups || c->w_layout != NULL ||
-        !find_images(&d->x, c->x, c->x_layout, kernel->lanes) ||
+    if (c->type != OT_F32 || n_axes < 1 || n_axes > 2 || !ot__dnnl_conv_is_depthwise(c) ||
+        c->w_layout != NULL || !find_images(&d->x, c->x, c->x_layout, kernel->lanes) ||
         !find_images(&d->dy, c->y, c->y_layout, kernel->lanes))
         return false;
     for (int a = 0, to = 2 - n_axes; a < n_axes; a++, to++) {

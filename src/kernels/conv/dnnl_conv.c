@@ -72,7 +72,8 @@ static bool has_forward(const ot__dnnl_conv *given, const ot_layout *x, const ot
 // Channels per group that are whole blocks, or depthwise with groups in whole blocks.
 static bool is_blocked(const ot__dnnl_conv *c, int64_t channels, int block)
 {
-    return ot__conv_is_depthwise(c) ? c->groups % block == 0 : channels / c->groups % block == 0;
+    return ot__dnnl_conv_is_depthwise(c) ? c->groups % block == 0
+                                         : channels / c->groups % block == 0;
 }
 
 void ot__dnnl_conv_layouts(const ot__dnnl_conv *c, const ot_layout **x_layout,
@@ -392,7 +393,6 @@ ot_status ot__dnnl_conv_grad_create(const ot__dnnl_conv *c, bool wants_dx, bool 
 bool ot__dnnl_conv_sums_channels(const ot__dnnl_conv *given)
 {
     ot__conv_parts p = {.n_chunks = chunks_of_sums(given)};
-    const char *name = NULL;
     bool has;
     ot__conv_raised r;
     const ot__dnnl_conv *c = ot__conv_raise(given, &r);
@@ -400,9 +400,7 @@ bool ot__dnnl_conv_sums_channels(const ot__dnnl_conv *given)
     ot__forks_hold();
     has = ot__conv_describe_direction(c, &(ot__conv_way){c->x_layout, c->y_layout},
                                       OT__DNNL_BACKWARD_WEIGHTS, &p) == dnnl_success &&
-          dnnl_primitive_desc_query(p.backward, dnnl_query_impl_info_str, 0, (void *)&name) ==
-              dnnl_success &&
-          name != NULL && strncmp(name, "jit_dw", 6) == 0;
+          ot__conv_is_called(&p, "jit_dw");
     ot__conv_forget(&p);
     ot__forks_release();
     return has;

@@ -6,14 +6,9 @@
 
 // ---- problems that oneDNN has fast code for ----
 
-bool ot__conv_is_depthwise(const ot__dnnl_conv *c)
-{
-    return c->groups > 1 && c->w->dim[1] == 1 && c->w->dim[0] == c->groups;
-}
-
 bool ot__conv_is_raised(const ot__dnnl_conv *c)
 {
-    return c->x->ndim == SPATIAL + 1 && ot__conv_is_depthwise(c);
+    return c->x->ndim == SPATIAL + 1 && ot__dnnl_conv_is_depthwise(c);
 }
 
 static ot_shape with_axis(const ot_shape *shape)
@@ -158,12 +153,17 @@ void ot__conv_forget(ot__conv_parts *p)
     ot__md_release(&p->dw);
 }
 
-bool ot__conv_is_reference(const ot__conv_parts *p)
+bool ot__conv_is_called(const ot__conv_parts *p, const char *start)
 {
     const_dnnl_primitive_desc_t pd = p->backward != NULL ? p->backward : p->forward;
     const char *name = NULL;
 
     return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name) ==
                dnnl_success &&
-           name != NULL && strncmp(name, "ref", 3) == 0;
+           name != NULL && strncmp(name, start, strlen(start)) == 0;
+}
+
+bool ot__conv_is_reference(const ot__conv_parts *p)
+{
+    return ot__conv_is_called(p, "ref");
 }

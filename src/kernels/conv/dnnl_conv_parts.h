@@ -25,8 +25,6 @@ typedef struct ot__conv_way {
     const ot_layout *x, *y;
 } ot__conv_way;
 
-bool ot__conv_is_depthwise(const ot__dnnl_conv *c);
-
 // A problem over two axes that has the same elements at the same places.
 typedef struct ot__conv_raised {
     ot__dnnl_conv c;
@@ -52,6 +50,8 @@ dnnl_status_t ot__conv_describe(const ot__dnnl_conv *c, const ot__conv_way *imag
                                 ot__conv_parts *p);
 dnnl_status_t ot__conv_describe_direction(const ot__dnnl_conv *c, const ot__conv_way *images,
                                           ot__dnnl_direction direction, ot__conv_parts *p);
+// Whether oneDNN's name for the implementation begins so.
+bool ot__conv_is_called(const ot__conv_parts *p, const char *start);
 // What oneDNN calls "ref:any" computes element by element, hundreds of times slower.
 bool ot__conv_is_reference(const ot__conv_parts *p);
 void ot__conv_forget(ot__conv_parts *p);

@@ -24,8 +24,29 @@ typedef struct depthwise_tile {
     int64_t n, dy_step, x_step, column_step; // floats
 } depthwise_tile;
 
-// `rows` and `columns` are constants where this is called. Of a single row even and odd positions
-// have sums of their own, because each addition waits for the one before.
+// `rows` and `columns` are constants where these are called. Position i of dy, for the sums from
+// row `part` on.
+OT_SIMD_INLINE void add_position(ot__vector (*sum)[TILE_COLUMNS], const depthwise_tile *t,
+                                 int64_t i, int part, int rows, int columns)
+{
+    const float *x = t->x + i * t->x_step;
+    ot__vector dy[TILE_ROWS];
+
+    OT_SIMD_UNROLL
+    for (int r = 0; r < rows; r++)
+        dy[r] = ot__vector_load(t->dy[r] + i * t->dy_step);
+    OT_SIMD_UNROLL
+    for (int c = 0; c < columns; c++) {
+        const ot__vector column = ot__vector_load(x + c * t->column_step);
+
+        OT_SIMD_UNROLL
+        for (int r = 0; r < rows; r++)
+            sum[r + part][c] += dy[r] * column;
+    }
+}
+
+// Of a single row even and odd positions have sums of their own, because each addition waits for
+// the one before.
 OT_SIMD_INLINE void sum_taps(const depthwise_tile *t, int rows, int columns)
 {
     const int parts = rows == 1 ? PARTS : 1;
@@ -33,38 +54,20 @@ OT_SIMD_INLINE void sum_taps(const depthwise_tile *t, int rows, int columns)
     int64_t i = 0;
 
     OT_SIMD_UNROLL
-    for (int r = 0; r < rows * parts; r++)
-        OT_SIMD_UNROLL
-    for (int c = 0; c < columns; c++)
-        sum[r][c] = (ot__vector){0};
-    OT_SIMD_UNROLL
     for (int r = 0; r < rows; r++)
         OT_SIMD_UNROLL
     for (int c = 0; c < columns; c++)
         sum[r][c] = ot__vector_load(t->sums[r] + c * LANES);
-    for (; i + parts <= t->n; i += parts)
-        OT_SIMD_UNROLL
-    for (int part = 0; part < parts; part++) {
-        const float *x = t->x + (i + part) * t->x_step;
-        ot__vector dy[TILE_ROWS];
-
-        OT_SIMD_UNROLL
-        for (int r = 0; r < rows; r++)
-            dy[r] = ot__vector_load(t->dy[r] + (i + part) * t->dy_step);
-        OT_SIMD_UNROLL
-        for (int c = 0; c < columns; c++) {
-            const ot__vector column = ot__vector_load(x + c * t->column_step);
-
-            OT_SIMD_UNROLL
-            for (int r = 0; r < rows; r++)
-                sum[r + part][c] += dy[r] * column;
-        }
-    }
-    for (; i < t->n; i++)
+    if (parts > 1)
         OT_SIMD_UNROLL
     for (int c = 0; c < columns; c++)
-        sum[0][c] += ot__vector_load(t->dy[0] + i * t->dy_step) *
-                     ot__vector_load(t->x + i * t->x_step + c * t->column_step);
+        sum[1][c] = (ot__vector){0};
+    for (; i + parts <= t->n; i += parts)
+        OT_SIMD_UNROLL
+    for (int part = 0; part < parts; part++)
+        add_position(sum, t, i + part, part, rows, columns);
+    for (; i < t->n; i++)
+        add_position(sum, t, i, 0, rows, columns);
     if (parts > 1)
         OT_SIMD_UNROLL
     for (int c = 0; c < columns; c++)

@@ -129,15 +129,13 @@ static bool takes_widest(const ot__gemm_plan *plan, const ot__gemm_kernel *kerne
     enum { MANY_ROWS = 256, DEEP = 256 };
     const ot__gemm *g = &plan->g;
     const int64_t rows = (g->m + plan->n_row_parts - 1) / plan->n_row_parts;
-    const int64_t height = kernel->rows_of_widest;
-    const bool saves_tiles =
-        (rows + height - 1) / height == (rows + kernel->tile_rows - 1) / kernel->tile_rows;
+    const int64_t height = kernel->rows_of_widest, usual = kernel->tile_rows;
+    const bool saves_tiles = ot__whole_tiles(rows, height) / height ==
+                             ot__whole_tiles(rows, usual) / usual; // of at most 18 rows
 
-    if (!ot__is_avx512_on_intel(kernel) || plan->a_floats > 0 || !plan->reads_b)
-        return false;
-    if (saves_tiles && rows < MANY_ROWS)
-        return plan->is_sliced || !rows_clash(g, kernel);
-    return rows >= MANY_ROWS && g->k >= DEEP && !rows_clash(g, kernel);
+    return ot__is_avx512_on_intel(kernel) && plan->a_floats == 0 && plan->reads_b &&
+           (saves_tiles || (rows >= MANY_ROWS && g->k >= DEEP)) &&
+           (plan->is_sliced || !rows_clash(g, kernel));
 }
 
 // Rows of b that are contiguous are read where they lie, by the first tiles of a part at least;

@@ -54,8 +54,9 @@ static block gemm_block_of(const ot__gemm_plan *plan, const ot__gemm_part *part,
     const int64_t columns = part->column_end - part->column;
     const int64_t n_vectors = (columns + LANES - 1) / LANES;
     const bool is_one = n_vectors == TILE_VECTORS && plan->a_floats == 0;
-    const bool is_whole = n_vectors % TILE_VECTORS == 0, is_even = n_vectors % USUAL_VECTORS == 0;
-    const bool is_widest = plan->takes_widest && is_whole && !is_even;
+    const bool fills_widest = n_vectors % TILE_VECTORS == 0;
+    const bool fills_usual = n_vectors % USUAL_VECTORS == 0;
+    const bool is_widest = plan->takes_widest && fills_widest && !fills_usual;
     const int64_t most = is_one || is_widest ? TILE_VECTORS : USUAL_VECTORS;
     const int64_t n_panels = (n_vectors + most - 1) / most;
 

@@ -84,8 +84,8 @@ static bool stretches_beside(const ot_arg *x, const ot_arg *y)
 
 static bool is_of_images(const ot_layout *layout)
 {
-    return ot__layout_is_channels_last(layout) ||
-           (layout != NULL && ot__layout_channel_block(layout) > 1 &&
+    return layout != NULL &&
+           (ot__layout_is_channels_last(layout) ||
             ot__layout_equal(layout,
                              ot__layout_blocked(layout->ndim, ot__layout_channel_block(layout))));
 }
@@ -154,8 +154,8 @@ static bool stays_along_lines(const ot__elementwise *e, const ot__operand *o)
     return o->kind == OT__OPERAND_GATHER && o->stride[e->ndim - 1] == 0;
 }
 
-// Elements after which everything stretched comes again, along the two last axes: of images in the
-// layouts of images, what belongs to channels.
+// Elements of the last axis, of at most so many, where everything stretched comes again with each
+// of them along the axis before: short rows and, in the layouts of images, channels. Else 0.
 static int64_t period_of(const ot__elementwise *e, int64_t most)
 {
     const int last = e->ndim - 1;
@@ -181,7 +181,9 @@ static void plan_pieces(ot__elementwise *e, int n_buffered)
     for (int i = 0; i < e->n_operands && e->ndim > 1; i++)
         if (stays_along_lines(e, &e->operand[i]))
             most = OT_MIN(most, REPEATED);
-    if (line < most / PARTS_OF_PIECE && (e->period = period_of(e, OT_MIN(most, REPEATED))) > 0) {
+    if (line < most / PARTS_OF_PIECE)
+        e->period = period_of(e, OT_MIN(most, REPEATED));
+    if (e->period > 0) {
         e->line = e->dim[e->ndim - 2] * line;
         e->piece = OT_MIN(most, REPEATED) / line * line;
         e->n_in_line = parts(e->line, e->piece);
