@@ -39,25 +39,22 @@ OT_SIMD_INLINE float ot__vexp_rest(float x, float *t)
     return p * (r * r) + r + 1.0F;
 }
 
-// e^x for x from -87.6 to 88; 0 from there to -88.
-OT_SIMD_INLINE float ot__vexp_within(float x)
+// e^x for x <= 0; 0 where that is less than every normal number.
+OT_SIMD_INLINE float ot__vexp_falling(float x)
 {
     float t;
-    const float p = ot__vexp_rest(x, &t);
+    const float p = ot__vexp_rest(x < -88.0F ? -88.0F : x, &t);
 
     return p * ot__bits_float((ot__float_bits(t) + 127U) << 23);
 }
 
-// e^x for x <= 0; 0 where that is less than every normal number.
-OT_SIMD_INLINE float ot__vexp_falling(float x)
-{
-    return ot__vexp_within(x < -88.0F ? -88.0F : x);
-}
-
-// e^-x for x >= 0; no less than e^-87.
+// e^-x for x >= 0; 0 from 104 on. Numbers below the normal ones are made of 2^24 times as much.
 OT_SIMD_INLINE float ot__vdecay(float x)
 {
-    return ot__vexp_within(x > 87.0F ? -87.0F : -x);
+    float t;
+    const float p = ot__vexp_rest(x > 104.0F ? -104.0F : -x, &t);
+
+    return p * ot__bits_float((ot__float_bits(t) + 151U) << 23) * 0x1p-24F;
 }
 
 // 2^shift * e^x.
@@ -146,32 +143,51 @@ OT_SIMD_INLINE float ot__vlog1p(float x)
     return d > 0.0F ? y : x; // NaN takes the second
 }
 
+// Near 0 x + x * p(x^2); else 1 - 1 / s(a)^8, where s is the polynomial nearest to the eighth root
+// of 1 / erfc(a). Its rounding counts eightfold there, times erfc(a), at most 0.134.
 OT_SIMD_INLINE float ot__verf(float x)
 {
-    const float a = fabsf(x), t = a > 4.0F ? 4.0F : a, s = t * t; // it is 1 from 4 on
-    float far = -1.72853470e-5F * t + 3.83197126e-4F, near = -5.96761703e-4F;
+    const float a = fabsf(x), z = x * x;
+    float s = 5.47965174e-4F, near = 7.45435737e-5F, far;
 
-    far = far * s + (-3.88396438e-3F * t + 2.42546219e-2F);
-    far = far * t - 1.06777877e-1F;
-    far = far * t - 6.34846687e-1F;
-    far = far * t - 1.28717512e-1F;
-    far = far * t - t;
-    far = copysignf(1.0F - ot__vexp_within(far), x);
-    near = near * s + 4.99119423e-3F;
-    near = near * s - 2.67681349e-2F;
-    near = near * s + 1.12819925e-1F;
-    near = near * s - 3.76125336e-1F;
-    near = near * s + 1.28379166e-1F;
+    s = s * a - 4.05296637e-3F;
+    s = s * a + 1.80027802e-2F;
+    s = s * a - 3.37114297e-2F;
+    s = s * a + 7.48164803e-2F;
+    s = s * a + 4.84078676e-2F;
+    s = s * a + 1.59724697e-1F;
+    s = s * a + 9.96376693e-1F;
+    s = s * s;
+    s = s * s;
+    far = copysignf(1.0F - 1.0F / (s * s), x);
+    near = near * z - 7.89228387e-4F;
+    near = near * z + 5.17533992e-3F;
+    near = near * z - 2.68472555e-2F;
+    near = near * z + 1.12834365e-1F;
+    near = near * z - 3.76126136e-1F;
+    near = near * z + 1.28379164e-1F;
     near = near * x + x;
-    return a > 0.927734375F ? far : near; // NaN takes the second
+    return a > 1.06F ? far : near; // NaN takes the second
 }
 
+// Else 1 - 2 / (e^(2 t) + 1), with e^(2 t) = 2^n * e^(2 r) and |r| <= log(2) / 4. What log(2) / 2
+// loses as one number does not show: where n is large, 1 is all that is left.
 OT_SIMD_INLINE float ot__vtanh(float x)
 {
     const float a = fabsf(x), t = a > 10.0F ? 10.0F : a, s = x * x; // it is 1 from 10 on
-    const float far = copysignf(1.0F - 2.0F / (ot__vexp_within(t + t) + 1.0F), x);
-    float near = 1.57394409e-2F;
+    const float round = 12582912.0F;
+    const float turns = t * 2.88539008F + round, n = turns - round, r = t - n * 0.346573590F;
+    float power = 2.54408852e-2F, near = 1.57394409e-2F, far;
 
+    power = power * r + 8.94847969e-2F;
+    power = power * r + 2.66670461e-1F;
+    power = power * r + 6.66652734e-1F;
+    power = power * r + 1.33333324F;
+    power = power * r + 2.00000005F;
+    power = power * r + 2.0F;
+    power = power * r + 1.0F;
+    far = power * ot__bits_float((ot__float_bits(turns) + 127U) << 23) + 1.0F;
+    far = copysignf(1.0F - 2.0F / far, x);
     near = near * s - 5.23025580e-2F;
     near = near * s + 1.33152470e-1F;
     near = near * s - 3.33327681e-1F;
@@ -181,19 +197,29 @@ OT_SIMD_INLINE float ot__vtanh(float x)
 
 // ---- circular functions; Cephes' polynomials ----
 
-// What is larger needs more digits of pi.
-#define OT_VCIRCLE_LARGEST 4194304.0F
+// Of what is larger f32 does not give the nearest multiple of pi / 2.
+#define OT_VCIRCLE_LARGEST 1048576.0F
 
-// x = n * pi / 2 + r with |r| <= pi / 4: in double, as near multiples of pi / 2 most digits cancel.
-// Products of n and the first part of pi / 2 are exact.
+// x = n * pi / 2 + r with |r| <= pi / 4 and little more. Near multiples of pi / 2 most digits
+// cancel: by fused multiply-add, which rounds once, three parts of pi / 2 are enough, the first of
+// which leaves x - n * part exact; without it r is computed in double, where products of n and the
+// first part are exact.
 OT_SIMD_INLINE float ot__vreduce_circle(float x, uint32_t *n)
 {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    const float round = 12582912.0F;
+    const float t = x * 0.636619772F + round, whole = t - round;
+
+    *n = ot__float_bits(t);
+    return fmaf(whole, 1.71512451e-15F, fmaf(whole, 4.37113883e-8F, fmaf(whole, -1.57079637F, x)));
+#else
     const double round = 6755399441055744.0; // 1.5 * 2^52
     const double t = (double)x * 0.63661977236758134308 + round, whole = t - round;
     const double r = ((double)x - whole * 0x1.921fb544p+0) - whole * 0x1.0b4611a626331p-34;
 
     *n = ot__float_bits((float)whole + 12582912.0F);
     return (float)r;
+#endif
 }
 
 OT_SIMD_INLINE float ot__vsin_near(float r)

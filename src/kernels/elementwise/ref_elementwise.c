@@ -12,6 +12,7 @@
 #define INLINE static inline
 #define SIMD_LOOP
 #define EXP exp
+#define DECAY(x) exp(-(x))
 #define EXPM1 expm1
 #define LOG log
 #define LOG1P log1p

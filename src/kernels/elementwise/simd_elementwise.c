@@ -12,6 +12,7 @@
 #define INLINE OT_SIMD_INLINE
 #define SIMD_LOOP OT_SIMD_LOOP
 #define EXP ot__vexp
+#define DECAY ot__vdecay
 #define EXPM1 ot__vexpm1
 #define LOG ot__vlog
 #define LOG1P ot__vlog1p

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tiles of one floating-point type T. The including file defines FN(name), the mathematics that
-// formulas name (EXP, LOG, ...), LOG1P and POW, where those of the C library take over
-// (CIRCLE_TAKES, POW_LIBRARY, ...), LINKAGE of the tiles, and SIMD_LOOP to stand before their
-// loops. Loops are free of branches so that they become vector code.
+// formulas name (EXP, LOG, ...), DECAY (e^-x of x >= 0), LOG1P and POW, where those of the C
+// library take over (CIRCLE_TAKES, POW_LIBRARY, ...), LINKAGE of the tiles, and SIMD_LOOP to stand
+// before their loops. Loops are free of branches so that they become vector code.
 
 #define C(number) ((T)(number))
 #define SIGMOID FN(sigmoid_of)
@@ -14,14 +14,14 @@
 
 INLINE T FN(sigmoid_of)(T x)
 {
-    const T e = EXP(-ABS(x)); // never overflows
+    const T e = DECAY(ABS(x)); // never overflows
 
     return (x >= 0 ? 1 : e) / (1 + e);
 }
 
 INLINE T FN(softplus_of)(T x)
 {
-    return (x < 0 ? 0 : x) + LOG1P(EXP(-ABS(x)));
+    return (x < 0 ? 0 : x) + LOG1P(DECAY(ABS(x)));
 }
 
 INLINE T FN(sign_of)(T x)
