@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion between element types, through f64 for floats and i64 or u64 for integers.
+// Conversion between element types: those that C has by loops of their own (convert_plain.c),
+// narrow floats by way of f64, packed integers by way of i64.
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -191,6 +192,14 @@ static bool is_convertible(ot_dtype dtype)
            format_of(dtype) != NULL;
 }
 
+// The type that C has by way of which elements of `dtype` go.
+static ot_dtype plain_type(ot_dtype dtype)
+{
+    if (ot__plain_loop_of(dtype, dtype) != NULL)
+        return dtype;
+    return is_integer(dtype) ? OT_I64 : OT_F64;
+}
+
 // ---- a piece at a time; elements may lie at any address (files) ----
 
 enum { PIECE = 256 }; // a multiple of OT__WHOLE_BYTES
@@ -204,7 +213,7 @@ static const uint8_t *piece_bytes(uint8_t *bytes, ot__elements from, int n)
     return bytes;
 }
 
-static void load_floats(double *out, ot__elements piece, int n)
+static void load_narrow_floats(double *out, ot__elements piece, int n)
 {
     uint8_t bytes[PIECE];
     const uint8_t *from = piece_bytes(bytes, piece, n);
@@ -213,20 +222,27 @@ static void load_floats(double *out, ot__elements piece, int n)
     const size_t size = OT_MAX(ot_dtype_size(dtype), (size_t)1);
 
     for (int i = 0; i < n; i++, from += size) {
-        if (dtype == OT_F32) {
-            float value;
-            memcpy(&value, from, sizeof(value));
-            out[i] = value;
-        } else if (dtype == OT_F64) {
-            memcpy(&out[i], from, sizeof(out[i]));
-        } else if (size == 1) {
+        uint16_t bits;
+
+        if (size == 1) {
             out[i] = dtype == OT_F8E8M0 ? e8m0_to_f64(*from) : small_to_f64(*from, f);
-        } else {
-            uint16_t bits;
-            memcpy(&bits, from, sizeof(bits));
-            out[i] = dtype == OT_F16 ? ot__f16_to_f32(bits) : ot__bf16_to_f32(bits);
+            continue;
         }
+        memcpy(&bits, from, sizeof(bits));
+        out[i] = dtype == OT_F16 ? ot__f16_to_f32(bits) : ot__bf16_to_f32(bits);
     }
+}
+
+// Sign-extended where the type is signed.
+static void load_packed_ints(int64_t *out, ot__elements piece, int n)
+{
+    uint8_t bytes[PIECE];
+    const uint8_t *from = piece_bytes(bytes, piece, n);
+    const int64_t sign =
+        is_unsigned(piece.dtype) ? 0 : INT64_C(1) << (ot__dtype_bits(piece.dtype) - 1);
+
+    for (int i = 0; i < n; i++)
+        out[i] = (from[i] ^ sign) - sign;
 }
 
 // Where elements go, and how.
@@ -237,19 +253,14 @@ typedef struct target {
     const ot__cast_rule *rule;
 } target;
 
-static void store_floats(const target *t, int64_t first, const double *values, int n)
+static void store_narrow_floats(const target *t, int64_t first, const double *values, int n)
 {
     const size_t size = OT_MAX(ot_dtype_size(t->dtype), (size_t)1);
     const bool is_packed = ot__dtype_is_packed(t->dtype);
     uint8_t bytes[PIECE], *to = is_packed ? bytes : t->data + (size_t)first * size;
 
     for (int i = 0; i < n; i++, to += size) {
-        if (t->dtype == OT_F32) {
-            float value = (float)values[i];
-            memcpy(to, &value, sizeof(value));
-        } else if (t->dtype == OT_F64) {
-            memcpy(to, &values[i], sizeof(values[i]));
-        } else if (size == 1) {
+        if (size == 1) {
             *to = t->dtype == OT_F8E8M0 ? f64_to_e8m0(values[i], t->rule)
                                         : (uint8_t)f64_to_small(values[i], t->format);
         } else {
@@ -265,114 +276,67 @@ static void store_floats(const target *t, int64_t first, const double *values, i
         ot__pack_bits(t->data, t->dtype, first, bytes, n);
 }
 
-// Integers as 64 bits, sign-extended where the type is signed.
-static void load_ints(uint64_t *out, ot__elements piece, int n)
+// The low bits, as in ONNX's node tests.
+static void store_packed_ints(const target *t, int64_t first, const int64_t *values, int n)
 {
     uint8_t bytes[PIECE];
-    const uint8_t *from = piece_bytes(bytes, piece, n);
-    const ot_dtype dtype = piece.dtype;
-    const size_t size = OT_MAX(ot_dtype_size(dtype), (size_t)1);
-    const uint64_t sign = is_unsigned(dtype) ? 0 : UINT64_C(1) << (ot__dtype_bits(dtype) - 1);
 
-    for (int i = 0; i < n; i++, from += size) {
-        uint16_t u16;
-        uint32_t u32;
-
-        if (size == 1) {
-            out[i] = *from;
-        } else if (size == 2) {
-            memcpy(&u16, from, sizeof(u16));
-            out[i] = u16;
-        } else if (size == 4) {
-            memcpy(&u32, from, sizeof(u32));
-            out[i] = u32;
-        } else {
-            memcpy(&out[i], from, sizeof(out[i]));
-        }
-        out[i] = dtype == OT_BOOL ? out[i] != 0 : (out[i] ^ sign) - sign;
-    }
+    for (int i = 0; i < n; i++)
+        bytes[i] = (uint8_t)values[i];
+    ot__pack_bits(t->data, t->dtype, first, bytes, n);
 }
 
-// The low bits, as in C and NumPy.
-static void store_ints(const target *t, int64_t first, const uint64_t *values, int n)
+// Integers as f64, so that rounding that to a narrow float rounds them once: what does not fit in
+// 53 bits leaves a trace in the last of them (rounding to odd).
+static void ints_to_odd_floats(double *out, const void *from, ot_dtype dtype, int n)
 {
-    const size_t size = OT_MAX(ot_dtype_size(t->dtype), (size_t)1);
-    const bool is_packed = ot__dtype_is_packed(t->dtype);
-    uint8_t bytes[PIECE], *to = is_packed ? bytes : t->data + (size_t)first * size;
-
-    for (int i = 0; i < n; i++, to += size) {
-        const uint64_t value = t->dtype == OT_BOOL ? values[i] != 0 : values[i];
-        const uint32_t u32 = (uint32_t)value;
-        const uint16_t u16 = (uint16_t)value;
-
-        if (size == 1)
-            *to = (uint8_t)value;
-        else if (size == 2)
-            memcpy(to, &u16, sizeof(u16));
-        else if (size == 4)
-            memcpy(to, &u32, sizeof(u32));
-        else
-            memcpy(to, &value, sizeof(value));
-    }
-    if (is_packed)
-        ot__pack_bits(t->data, t->dtype, first, bytes, n);
-}
-
-// Toward zero; outside the type's range its nearest end, NaN gives 0: nothing is undefined. Of
-// packed types the low bits of the integer stay, as in ONNX's node tests.
-static uint64_t f64_to_int(double value, ot_dtype dtype)
-{
-    if (ot__dtype_is_packed(dtype))
-        dtype = OT_I64;
-    const int n_bits = ot__dtype_bits(dtype);
-
-    if (dtype == OT_BOOL)
-        return value != 0;
-    if (isnan(value))
-        return 0;
-    value = trunc(value);
-    if (is_unsigned(dtype)) {
-        if (value <= 0)
-            return 0;
-        return value >= ldexp(1, n_bits) ? UINT64_MAX >> (64 - n_bits) : (uint64_t)value;
-    }
-    if (value >= ldexp(1, n_bits - 1))
-        return (UINT64_C(1) << (n_bits - 1)) - 1;
-    if (value < -ldexp(1, n_bits - 1))
-        return UINT64_MAX << (n_bits - 1);
-    return (uint64_t)(int64_t)value;
-}
-
-// As f64, so that rounding that to a narrower float rounds the integer once: to f64 itself nearest
-// even; else what does not fit in 53 bits leaves a trace in the last of them (rounding to odd).
-static double int_to_f64(uint64_t value, bool is_signed, ot_dtype to_dtype)
-{
-    bool is_negative = is_signed && value >> 63;
-    uint64_t magnitude = is_negative ? 0 - value : value;
-
-    if (to_dtype != OT_F64 && magnitude >> 53)
-        magnitude = (magnitude & ~UINT64_C(0x7ff)) | (magnitude & 0x7ff ? 0x800 : 0);
-    return is_negative ? -(double)magnitude : (double)magnitude;
-}
-
-static void convert_piece(const target *t, int64_t first, ot__elements from, int n)
-{
-    const bool from_int = is_integer(from.dtype), to_int = is_integer(t->dtype);
+    const bool is_signed = !is_unsigned(dtype);
     uint64_t ints[PIECE];
-    double floats[PIECE];
 
-    if (from_int)
-        load_ints(ints, from, n);
+    ot__plain_loop_of(is_signed ? OT_I64 : OT_U64, dtype)(ints, from, n);
+    for (int i = 0; i < n; i++) {
+        const bool is_negative = is_signed && ints[i] >> 63;
+        uint64_t magnitude = is_negative ? 0 - ints[i] : ints[i];
+
+        if (magnitude >> 53)
+            magnitude = (magnitude & ~UINT64_C(0x7ff)) | (magnitude & 0x7ff ? 0x800 : 0);
+        out[i] = is_negative ? -(double)magnitude : (double)magnitude;
+    }
+}
+
+// At most PIECE elements, or any number of them between types that C has.
+typedef union numbers {
+    double floats[PIECE];
+    int64_t ints[PIECE];
+} numbers;
+
+static void convert_piece(const target *t, int64_t first, ot__elements from, int64_t count)
+{
+    const ot_dtype x_type = plain_type(from.dtype), y_type = plain_type(t->dtype);
+    const void *x = (const uint8_t *)from.data + (size_t)from.first * ot_dtype_size(from.dtype);
+    void *y = t->data + (size_t)first * ot_dtype_size(t->dtype);
+    const int n = (int)OT_MIN(count, PIECE);
+    numbers loaded, made;
+
+    if (x_type != from.dtype) {
+        x = &loaded;
+        if (x_type == OT_F64)
+            load_narrow_floats(loaded.floats, from, n);
+        else
+            load_packed_ints(loaded.ints, from, n);
+    }
+    if (y_type != t->dtype)
+        y = &made;
+    if (y_type != t->dtype && y_type == OT_F64 && is_integer(x_type))
+        ints_to_odd_floats(made.floats, x, x_type, n);
     else
-        load_floats(floats, from, n);
-    for (int i = 0; i < n && from_int && !to_int; i++)
-        floats[i] = int_to_f64(ints[i], !is_unsigned(from.dtype), t->dtype);
-    for (int i = 0; i < n && !from_int && to_int; i++)
-        ints[i] = f64_to_int(floats[i], t->dtype);
-    if (to_int)
-        store_ints(t, first, ints, n);
+        ot__plain_loop_of(y_type, x_type)(y, x, count);
+    if (y_type == t->dtype)
+        return;
+    if (y_type == OT_F64)
+        store_narrow_floats(t, first, made.floats, n);
     else
-        store_floats(t, first, floats, n);
+        store_packed_ints(t, first, made.ints, n);
 }
 
 // ONNX's Cast to an 8-bit float saturates unless told otherwise; to f16 and bf16 it never does.
@@ -389,21 +353,16 @@ static const format *as_told(const format *f, const ot__cast_rule *rule, format 
 bool ot__convert_range(void *to, ot_dtype to_dtype, int64_t to_first, ot__elements from,
                        int64_t count, const ot__cast_rule *rule)
 {
-    const size_t size = ot_dtype_size(to_dtype);
+    const bool is_plain = ot__plain_loop_of(to_dtype, from.dtype) != NULL;
+    const int64_t step = is_plain ? count : PIECE; // nothing is put down on the way
     target t = {to, to_dtype, NULL, rule};
     format open;
 
     if (!is_convertible(to_dtype) || !is_convertible(from.dtype))
         return false;
-    if (to_dtype == from.dtype && to_dtype != OT_BOOL && size > 0) {
-        if (count > 0)
-            memmove(t.data + (size_t)to_first * size,
-                    (const uint8_t *)from.data + (size_t)from.first * size, (size_t)count * size);
-        return true;
-    }
     t.format = as_told(format_of(to_dtype), rule, &open);
-    for (int64_t i = 0; i < count; i += PIECE, from.first += PIECE)
-        convert_piece(&t, to_first + i, from, (int)OT_MIN(count - i, PIECE));
+    for (int64_t i = 0; i < count; i += step, from.first += step)
+        convert_piece(&t, to_first + i, from, OT_MIN(count - i, step));
     return true;
 }
 

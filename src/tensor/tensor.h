@@ -119,6 +119,11 @@ uint16_t ot__f32_to_bf16(float value);
 // such conversion.
 bool ot__convert(void *to, ot_dtype to_dtype, const void *from, ot_dtype from_dtype, int64_t count);
 
+// convert_plain.c: n elements of one type that C has (f32, f64, integers of 8 to 64 bits, bool) in
+// another, or the same. NULL: not both types are such.
+typedef void (*ot__plain_loop)(void *to, const void *from, int64_t n);
+ot__plain_loop ot__plain_loop_of(ot_dtype to, ot_dtype from);
+
 // How Cast says that numbers become 8-bit floats; all zero: as it does when it says nothing.
 typedef enum ot__rounding { OT__ROUND_UP, OT__ROUND_DOWN, OT__ROUND_NEAREST } ot__rounding;
 typedef struct ot__cast_rule {
