@@ -14,6 +14,42 @@ ot_node *ot__fuse_only_reader(const ot__fusing *f, const ot_value *value)
     return use->node;
 }
 
+bool ot__fuse_integer(const ot_node *node, int i, int64_t *number)
+{
+    const ot_value *value = i < node->n_inputs ? node->inputs[i] : NULL;
+    const ot_tensor *tensor = value == NULL ? NULL
+                              : value->constant != NULL && !value->is_input
+                                  ? value->constant
+                                  : ot__match_constant(value->producer);
+
+    if (tensor == NULL || ot_tensor_count(tensor) != 1 ||
+        (tensor->dtype != OT_I64 && tensor->dtype != OT_I32))
+        return false;
+    *number = ot__tensor_get_i64(tensor, 0);
+    return true;
+}
+
+bool ot__fuse_range(const ot_node *node, int i, const ot_shape *whole, int *axis, int64_t *first,
+                    int64_t *end)
+{
+    int64_t along = 0, step = 1, extent;
+
+    if (!ot__fuse_integer(node, i, first) || !ot__fuse_integer(node, i + 1, end) ||
+        (i + 2 < node->n_inputs && node->inputs[i + 2] != NULL &&
+         !ot__fuse_integer(node, i + 2, &along)) ||
+        (i + 3 < node->n_inputs && node->inputs[i + 3] != NULL &&
+         !ot__fuse_integer(node, i + 3, &step)))
+        return false;
+    along += along < 0 ? whole->ndim : 0;
+    if (step != 1 || along < 0 || along >= whole->ndim)
+        return false;
+    extent = whole->dim[along];
+    *axis = (int)along;
+    *first += *first < 0 ? extent : 0;
+    *end = OT_MIN(*end < 0 ? *end + extent : *end, extent);
+    return *first >= 0 && *first < *end;
+}
+
 ot_status ot__fuse_add(ot__fusing *f, const char *op_type, const char *name, ot_value **inputs,
                        int n_inputs, ot_value **outputs, int n_outputs, ot_node **out)
 {

@@ -18,6 +18,7 @@ ot_status ot__fuse_conv(ot_model *model);
 ot_status ot__fuse_elementwise(ot_model *model);
 ot_status ot__fuse_gates(ot_model *model);
 ot_status ot__fuse_gemm(ot_model *model);
+ot_status ot__fuse_parts(ot_model *model);
 ot_status ot__fuse_pool(ot_model *model);
 ot_status ot__fuse_slope(ot_model *model);
 ot_status ot__fuse_table(ot_model *model);
@@ -39,6 +40,14 @@ typedef struct ot__fusing {
 ot_status ot__fuse_each(ot_model *model, ot_status (*fuse)(ot__fusing *f, ot_node *node));
 // The node that alone reads `value`; NULL when there are others or it is gone already.
 ot_node *ot__fuse_only_reader(const ot__fusing *f, const ot_value *value);
+// Input i as an integer that is the same in every run; false: it is none, or there is no such
+// input.
+bool ot__fuse_integer(const ot_node *node, int i, int64_t *number);
+// The elements first .. end - 1 along an axis of `whole`, whose extents are numbers, that a Slice
+// takes or a SliceGrad gives back, by its inputs from `i` on (starts). False: along several axes,
+// in steps, none, or it is not known.
+bool ot__fuse_range(const ot_node *node, int i, const ot_shape *whole, int *axis, int64_t *first,
+                    int64_t *end);
 // A node of ai.onnxtrain; its attributes and ot__op_infer are left to the caller.
 ot_status ot__fuse_add(ot__fusing *f, const char *op_type, const char *name, ot_value **inputs,
                        int n_inputs, ot_value **outputs, int n_outputs, ot_node **out);

@@ -19,37 +19,13 @@ typedef struct gates {
 
 // ---- forward: Unsqueeze(Concat(Slice(parameter), ...)) ----
 
-static bool gates_number(const ot_node *node, int i, int64_t *number)
-{
-    const ot_value *value = i < node->n_inputs ? node->inputs[i] : NULL;
-    const ot_tensor *tensor = value == NULL ? NULL
-                              : value->constant != NULL && !value->is_input
-                                  ? value->constant
-                                  : ot__match_constant(value->producer);
-
-    if (tensor == NULL || ot_tensor_count(tensor) != 1 ||
-        (tensor->dtype != OT_I64 && tensor->dtype != OT_I32))
-        return false;
-    *number = ot__tensor_get_i64(tensor, 0);
-    return true;
-}
-
-// Rows first .. end - 1 that a Slice takes, or a SliceGrad gives back, by its inputs from `i` on.
+// Rows first .. end - 1 of n_rows that a Slice takes, or a SliceGrad gives back, by its inputs from
+// `i` on.
 static bool gates_range(const ot_node *node, int i, int64_t n_rows, int64_t *first, int64_t *end)
 {
-    int64_t axis = 0, step = 1;
+    int axis;
 
-    if (!gates_number(node, i, first) || !gates_number(node, i + 1, end))
-        return false;
-    if (i + 2 < node->n_inputs && node->inputs[i + 2] != NULL &&
-        (!gates_number(node, i + 2, &axis) || axis != 0))
-        return false;
-    if (i + 3 < node->n_inputs && node->inputs[i + 3] != NULL &&
-        (!gates_number(node, i + 3, &step) || step != 1))
-        return false;
-    *first = *first < 0 ? *first + n_rows : *first;
-    *end = OT_MIN(*end < 0 ? *end + n_rows : *end, n_rows);
-    return *first >= 0 && *first < *end;
+    return ot__fuse_range(node, i, &OT_SHAPE(n_rows, 0), &axis, first, end) && axis == 0;
 }
 
 static bool has_rows(const ot_value *value)
@@ -68,7 +44,8 @@ static bool read_gates(const ot_value *weights, const ot__layer_kind *kind, gate
     int64_t axis, rows_of_gate;
     int n = 0;
 
-    if (!ot__node_is(unsqueeze, "", "Unsqueeze") || !gates_number(unsqueeze, 1, &axis) || axis != 0)
+    if (!ot__node_is(unsqueeze, "", "Unsqueeze") || !ot__fuse_integer(unsqueeze, 1, &axis) ||
+        axis != 0)
         return false;
     concat = unsqueeze->inputs[0]->producer;
     if (!joins_rows(concat) || !has_rows(concat->outputs[0]))

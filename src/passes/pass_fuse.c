@@ -10,6 +10,7 @@ static const ot__fusion fusions[] = {
     {"fuse_slope", ot__fuse_slope},         // before the product takes the gradient along
     {"fuse_gemm", ot__fuse_gemm},
     {"fuse_gates", ot__fuse_gates},
+    {"fuse_parts", ot__fuse_parts}, // after the gates, which look for the same gradients
     {"fuse_table", ot__fuse_table},
     {"fuse_clip", ot__fuse_clip},
     {"fuse_cast", ot__fuse_cast},
