@@ -23,6 +23,8 @@ typedef struct job {
     const ot__reduction *r;
 } job;
 
+typedef void walk(void *context, int64_t first, int64_t last);
+
 typedef struct column_block {
     float *y;
     const float *x;
@@ -50,16 +52,27 @@ static void place_steps(const float **x, const ot__reduction *r, const float *fi
                                             r->reduced_stride, r->n_outer);
 }
 
-static void run_reduction(float *y, const float *x, const ot__reduction *r,
-                          void (*rows)(void *context, int64_t first, int64_t last),
-                          void (*columns)(void *context, int64_t first, int64_t last))
+// Whether rows or columns are too few for lanes side by side: a lane takes an output each then.
+static bool is_narrow(const ot__reduction *r, int lanes)
+{
+    return r->n_out >= lanes && (r->is_row ? r->row < 3 * lanes : r->columns < lanes);
+}
+
+// By outputs where that is not NULL.
+static void run_reduction(float *y, const float *x, const ot__reduction *r, walk *outputs,
+                          walk *rows, walk *columns)
 {
     job j = {y, x, r};
     const int64_t n_blocks = (r->columns + COLUMNS - 1) / COLUMNS;
-    const int64_t n_items = r->is_row ? r->n_out : r->n_out / OT_MAX(r->columns, 1) * n_blocks;
-    const int64_t per_item = r->n_each * (r->is_row ? 1 : OT_MIN(COLUMNS, r->columns)) + 1;
+    const bool is_each = outputs != NULL || r->is_row;
+    const int64_t n_items = is_each ? r->n_out : r->n_out / OT_MAX(r->columns, 1) * n_blocks;
+    const int64_t per_item = r->n_each * (is_each ? 1 : OT_MIN(COLUMNS, r->columns)) + 1;
 
-    ot__parallel_for(n_items, OT_PAR_MIN / per_item + 1, r->is_row ? rows : columns, &j);
+    ot__parallel_for(n_items, OT_PAR_MIN / per_item + 1,
+                     outputs != NULL ? outputs
+                     : r->is_row     ? rows
+                                     : columns,
+                     &j);
 }
 
 // ---- sums and products ----
@@ -244,7 +257,7 @@ static void log_sum_exp_columns(void *context, int64_t first, int64_t last)
 
 static void log_sum_exp_reduce(float *y, const float *x, const ot__reduction *r)
 {
-    run_reduction(y, x, r, log_sum_exp_rows, log_sum_exp_columns);
+    run_reduction(y, x, r, NULL, log_sum_exp_rows, log_sum_exp_columns);
 }
 
 const ot__reducers OT_ISA_NAME(ot__reducers) = {

@@ -49,6 +49,53 @@ OT_SIMD_INLINE ACC OP(row_total)(const float *x, int64_t n)
     return total;
 }
 
+// An output in each lane: from x on, `apart` elements from the one before, or from `place` on.
+OT_SIMD_INLINE VECTOR OP(each_total)(const float *x, int64_t apart, const float *const *place,
+                                     const ot__reduction *r)
+{
+    enum { N = OP(lanes) };
+    VECTOR a = (VECTOR){0} + (ACC)START;
+
+    for (int64_t s = 0; s < r->n_steps; s++) {
+        const int64_t at = ot__reduction_offset(s, r->reduced_dim, r->reduced_stride, r->n_outer);
+
+        for (int64_t i = at; i < at + r->row; i++) {
+            VECTOR v;
+
+            OT_SIMD_UNROLL
+            for (int l = 0; l < N; l++)
+                v[l] = (ACC)(place == NULL ? x[l * apart + i] : place[l][i]);
+            a = JOIN(a, TERM(v));
+        }
+    }
+    return a;
+}
+
+// Outputs first .. last - 1, each in a lane.
+static void OP(outputs)(void *context, int64_t first, int64_t last)
+{
+    enum { N = OP(lanes) };
+    const job *j = context;
+    const ot__reduction *r = j->r;
+
+    for (; first < last; first += N) {
+        const int n = (int)OT_MIN((int64_t)N, last - first);
+        const float *place[N];
+        VECTOR a;
+
+        if (r->n_kept == 1 && n == N) {
+            a = OP(each_total)(j->x + first * r->kept_stride[0], r->kept_stride[0], NULL, r);
+        } else {
+            for (int l = 0; l < N; l++)
+                place[l] = j->x + ot__reduction_offset(first + (l < n ? l : 0), r->kept_dim,
+                                                       r->kept_stride, r->n_kept);
+            a = OP(each_total)(NULL, 0, place, r);
+        }
+        for (int l = 0; l < n; l++)
+            j->y[first + l] = (float)FINISH(a[l]);
+    }
+}
+
 // Outputs first .. last - 1, each over contiguous rows.
 static void OP(rows)(void *context, int64_t first, int64_t last)
 {
@@ -129,7 +176,7 @@ static void OP(columns)(void *context, int64_t first, int64_t last)
 
 static void OP(reduce)(float *y, const float *x, const ot__reduction *r)
 {
-    run_reduction(y, x, r, OP(rows), OP(columns));
+    run_reduction(y, x, r, is_narrow(r, OP(lanes)) ? OP(outputs) : NULL, OP(rows), OP(columns));
 }
 
 #undef OP
