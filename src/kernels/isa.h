@@ -44,6 +44,7 @@ int64_t ot__second_cache(void);
     X(floats)                                                                                      \
     X(fouriers)                                                                                    \
     X(gemm_kernel)                                                                                 \
+    X(index_sums)                                                                                  \
     X(linear_attentions)                                                                           \
     X(moves)                                                                                       \
     X(norms)                                                                                       \

@@ -150,6 +150,33 @@ typedef void (*ot__scatter_function)(void *y, const void *x, const int64_t *offs
 ot__scatter_function ot__ref_scatter_find(ot_dtype dtype,
                                           ot__scatter_op op); // NULL: not for this type
 
+// ---- index_sums.c: slices along one axis, added up where indices name them; the same bits for any
+// number of threads ----
+
+// Elements of slices that follow each other both in a line of y, from `to` on, and in one of u.
+typedef struct ot__index_run {
+    int64_t to, from, n;
+} ot__index_run;
+typedef struct ot__index_sum {
+    void *y;       // (lines, y_line)
+    const void *u; // (lines, u_line)
+    const ot__index_run *runs;
+    int64_t n_runs, y_line, u_line;
+    bool adds; // to what is in y, which is replaced otherwise
+} ot__index_sum;
+// All but y, u and adds, for n indices to an axis of `extent` slices with `inner` elements each;
+// `runs` has room for n. Returns -1, or the position of the first index out of range.
+int64_t ot__index_sum_runs(ot__index_sum *s, ot__index_run *runs, const void *indices,
+                           size_t index_size, int64_t n, int64_t extent, int64_t inner);
+void ot__index_sum_add(const ot__index_sum *s, int64_t lines, ot_dtype dtype); // f32 or f64
+
+// Elements [first, last) of y: one table per instruction set (simd_index_sums.c). The context is an
+// ot__index_sum.
+typedef struct ot__index_sums {
+    void (*f32)(void *context, int64_t first, int64_t last);
+    void (*f64)(void *context, int64_t first, int64_t last);
+} ot__index_sums;
+
 // ---- index_lines.c: single elements that indices along one axis name ----
 
 // The indices' shape, and that of what they index, with as few axes as possible.

@@ -159,6 +159,54 @@ static ot_status run_gather_grad(const ot_run *r)
     return OT_OK;
 }
 
+// Few lines of long slices are left to the reference, whose threads share out columns: indices may
+// name the same few slices again and again.
+static bool gather_sums_can_run(const ot_prep *p)
+{
+    enum { FEW = 16, LONG = 32 };
+    const ot_arg *dx = ot_prep_out(p, 0);
+    const int64_t stated = ot_attr_int(ot_prep_node(p), "axis"), ndim = dx->shape.ndim;
+    const int axis = (int)(stated < 0 ? stated + ndim : stated);
+
+    if (axis < 0 || axis >= ndim)
+        return ot_prep_declines(p, "the axis is out of range");
+    if (ot__dims_count(dx->shape.dim, axis) < FEW &&
+        ot__dims_count(dx->shape.dim + axis + 1, (int)ndim - axis - 1) >= LONG)
+        return ot_prep_declines(p, "slices are long");
+    return true;
+}
+
+static ot_status gather_sums_prepare(ot_prep *p)
+{
+    const gradient_inputs at = gradient_inputs_of[OT__INDEX_AXIS];
+    const ot_arg *indices = ot_prep_in(p, at.indices);
+    const ot__indexed *x = ot__prep_indexed(p, OT__INDEX_AXIS, ot_prep_out(p, 0), indices);
+
+    OT_TRY(p->status);
+    ot_prep_scratch(p, (size_t)indices->count * sizeof(ot__index_run));
+    return check_gather_grad(p, x, ot_prep_in(p, at.dy));
+}
+
+static ot_status gather_sums_run(const ot_run *r)
+{
+    const ot__indexed *x = r->state;
+    const gradient_inputs at = gradient_inputs_of[OT__INDEX_AXIS];
+    const ot_arg *dx = r->out[0], *indices = r->in[at.indices];
+    const int64_t *dim = x->data.dim, extent = dim[x->axis];
+    ot__index_sum s = {.y = dx->data, .u = r->in[at.dy]->data, .adds = r->accumulates != 0};
+    int64_t bad;
+
+    if (dx->count == 0 && r->in[at.dy]->count == 0)
+        return OT_OK;
+    bad = ot__index_sum_runs(&s, r->scratch, indices->data, ot_dtype_size(indices->dtype),
+                             indices->count, extent,
+                             ot__dims_count(dim + x->axis + 1, x->data.ndim - x->axis - 1));
+    if (bad >= 0)
+        return ot__index_error(indices, bad, extent);
+    ot__index_sum_add(&s, ot__dims_count(dim, x->axis), dx->dtype);
+    return OT_OK;
+}
+
 static ot_status gather_grad_lines_prepare(ot_prep *p)
 {
     const gradient_inputs at = gradient_inputs_of[OT__INDEX_ELEMENTS];
@@ -237,7 +285,14 @@ static const ot_port gather_in[] = {
     {"data", "T", OT_PORT_TABLE}, {"indices", "I", OT_PORT_NO_GRAD}, {0}};
 static const ot_port gather_grad_in[] = {
     {"shape", "i64", 0}, {"indices", "I", 0}, {"dY", "T", 0}, {0}};
-CALLBACKS(gather, OT__INDEX_AXIS, "com.microsoft.GatherGrad", , )
+#define SUMS_KERNEL                                                                                \
+    {.name = "simd",                                                                               \
+     .flags = OT_KERNEL_THREAD_EXACT,                                                              \
+     .accumulates = 1,                                                                             \
+     .can_run = gather_sums_can_run,                                                               \
+     .prepare = gather_sums_prepare,                                                               \
+     .run = gather_sums_run},
+CALLBACKS(gather, OT__INDEX_AXIS, "com.microsoft.GatherGrad", , SUMS_KERNEL)
 const ot_op_def ot__op_gather[] = {GATHER("Gather", gather, 1, axis_attrs, INDEX), {0}};
 const ot_op_def ot__op_gather_grad[] = {GATHER_GRAD("GatherGrad", gather, axis_attrs, INDEX), {0}};
 

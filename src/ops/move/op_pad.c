@@ -246,12 +246,41 @@ static ot_value *emit_sources(ot_grad *g, ot_value *extent, ot_value *pads, int 
     return ot_emit_output(g, pad, 0);
 }
 
-// dX: axis by axis, dY's elements are added up where they came from.
-static void repeating_grad(ot_grad *g)
+// Whether the pads are known and put nothing before or behind entry i of the axes.
+static bool is_unpadded(ot_grad *g, int i, int n_axes)
 {
-    ot_value *x_shape = ot_emit_shape(g, ot_grad_x(g, DATA)), *d = ot_grad_dy(g, 0);
+    int n;
+    const int64_t *pads = ot_value_known(ot_grad_x(g, PADS), &n);
+
+    return pads != NULL && n == 2 * n_axes && pads[i] == 0 && pads[n_axes + i] == 0;
+}
+
+// The elements of d along `axis`, entry i of the axes, added up where they came from.
+static ot_value *emit_axis_sums(ot_grad *g, ot_value *d, int64_t axis, int i, int n_axes)
+{
+    ot_value *x_shape = ot_emit_shape(g, ot_grad_x(g, DATA));
+    ot_value *extent = ot_emit2(g, "Gather", x_shape, ot_emit_constant_i64(g, &axis, 1));
+    ot_value *shape[2] = {ot_emit_shape(g, d), extent}, *in[3], *list;
     const int ndim = ot_value_shape(ot_grad_x(g, DATA))->ndim;
     int64_t order[OT_MAX_NDIM];
+    ot_node *node;
+
+    for (int k = 0; k < ndim; k++)
+        order[k] = k == axis ? ndim : k; // the shape of d, but X's extent along the axis
+    list = ot_emit_constant_i64(g, order, ndim);
+    in[0] = ot_emit2(g, "Gather", ot__emit_concat(g, shape, 2, 0), list);
+    in[1] = emit_sources(g, extent, ot_grad_x(g, PADS), i, n_axes);
+    in[2] = d;
+    node = ot_emit(g, "com.microsoft.GatherGrad", NULL, in, 3, 1);
+    ot_emit_int(g, node, "axis", axis);
+    return ot_emit_output(g, node, 0);
+}
+
+// dX: axis by axis.
+static void repeating_grad(ot_grad *g)
+{
+    ot_value *dy = ot_grad_dy(g, 0), *d = dy;
+    const int ndim = ot_value_shape(ot_grad_x(g, DATA))->ndim;
     ot__axes axes;
     const ot__given given = ot__grad_axes(g, NULL, AXES, ndim, &axes);
     const int n = given == OT__GIVEN ? axes.n : ndim;
@@ -259,24 +288,11 @@ static void repeating_grad(ot_grad *g)
     if (given == OT__UNKNOWN)
         ot_grad_fail(g, "the gradient of mode '%s' needs constant axes",
                      ot_attr_string(ot_grad_node(g), "mode"));
-    for (int i = 0; i < n && given != OT__UNKNOWN; i++) {
-        const int64_t axis = given == OT__GIVEN ? axes.axis[i] : i;
-        ot_value *extent = ot_emit2(g, "Gather", x_shape, ot_emit_constant_i64(g, &axis, 1));
-        ot_value *shape[2] = {ot_emit_shape(g, d), extent}, *in[3], *list;
-        ot_node *node;
-
-        for (int k = 0; k < ndim; k++)
-            order[k] = k == axis ? ndim : k; // dY's shape so far, but X's extent along the axis
-        list = ot_emit_constant_i64(g, order, ndim);
-        in[0] = ot_emit2(g, "Gather", ot__emit_concat(g, shape, 2, 0), list);
-        in[1] = emit_sources(g, extent, ot_grad_x(g, PADS), i, n);
-        in[2] = d;
-        node = ot_emit(g, "com.microsoft.GatherGrad", NULL, in, 3, 1);
-        ot_emit_int(g, node, "axis", axis);
-        d = ot_emit_output(g, node, 0);
-    }
+    for (int i = 0; i < n && given != OT__UNKNOWN; i++)
+        if (!is_unpadded(g, i, n))
+            d = emit_axis_sums(g, d, given == OT__GIVEN ? axes.axis[i] : i, i, n);
     if (ot_grad_wants(g, DATA))
-        ot_grad_set_dx(g, DATA, n == 0 ? ot_emit1(g, "Identity", d) : d);
+        ot_grad_set_dx(g, DATA, d == dy ? ot_emit1(g, "Identity", d) : d);
     if (ot_grad_wants(g, VALUE))
         ot_grad_set_dx(g, VALUE, ot_emit_zeros_like(g, ot_grad_x(g, VALUE)));
 }
