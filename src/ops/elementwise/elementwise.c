@@ -154,16 +154,33 @@ static bool stays_along_lines(const ot__elementwise *e, const ot__operand *o)
     return o->kind == OT__OPERAND_GATHER && o->stride[e->ndim - 1] == 0;
 }
 
-// Elements of the last axis, of at most so many, where everything stretched comes again with each
-// of them along the axis before: short rows and, in the layouts of images, channels. Else 0.
+// Whether the last axis of a stretched operand is the same all along the axis before.
+static bool comes_again(const ot__elementwise *e, const ot__operand *o)
+{
+    return o->kind == OT__OPERAND_GATHER && e->ndim >= 2 && o->stride[e->ndim - 2] == 0;
+}
+
+// Whether a stretched operand lies in one piece along the last two axes.
+static bool lies_in_planes(const ot__elementwise *e, const ot__operand *o)
+{
+    const int last = e->ndim - 1;
+
+    return o->kind == OT__OPERAND_GATHER && o->stride[last] == 1 &&
+           o->stride[last - 1] == e->dim[last];
+}
+
+// Elements of the last axis, of at most so many, where what is stretched comes again with each of
+// them along the axis before, or lies in one piece along both: short rows and, in the layouts of
+// images, channels. Else 0, as where both axes together are short.
 static int64_t period_of(const ot__elementwise *e, int64_t most)
 {
     const int last = e->ndim - 1;
 
-    if (e->ndim < 2 || e->dim[last] > most)
+    if (e->ndim < 2 || e->dim[last] > most || e->dim[last] * e->dim[last - 1] < VECTOR)
         return 0;
     for (int i = 0; i < e->n_operands; i++)
-        if (e->operand[i].kind == OT__OPERAND_GATHER && e->operand[i].stride[last - 1] != 0)
+        if (e->operand[i].kind == OT__OPERAND_GATHER && !comes_again(e, &e->operand[i]) &&
+            !lies_in_planes(e, &e->operand[i]))
             return 0;
     return e->dim[last];
 }
@@ -296,7 +313,7 @@ static bool is_one_element(const ot__elementwise *e, const ot__operand *o)
 // Whether as many elements are brought as the longest piece of a line has, for all of them.
 static bool is_whole_piece(const ot__elementwise *e, const ot__operand *o)
 {
-    return is_one_element(e, o) || (e->period > 0 && o->kind == OT__OPERAND_GATHER);
+    return is_one_element(e, o) || (e->period > 0 && comes_again(e, o));
 }
 
 // Whether what was brought for the piece before this one still holds.
@@ -305,14 +322,23 @@ static bool is_brought(const ot__elementwise *e, const ot__operand *o, span p)
     return o->kind == OT__OPERAND_SCALAR || (p.part > 0 && is_whole_piece(e, o));
 }
 
+// A period of the operand again and again, as often as the longest piece has it.
+static void bring_periods(const ot__elementwise *e, const ot__operand *o, const void *x, void *to)
+{
+    const size_t n_bytes = (size_t)e->piece * o->size;
+    size_t n = (size_t)e->period * o->size;
+
+    ot__ref_stretch(to, x, 1, &e->period, &o->stride[e->ndim - 1], 0, e->period, o->size);
+    for (; n < n_bytes; n *= 2)
+        memcpy((uint8_t *)to + n, to, OT_MIN(n, n_bytes - n));
+}
+
 // The stretched operand's elements for a piece, where they lie or brought to `to`.
 static const void *bring(const ot__elementwise *e, const ot__operand *o, const void *x, span p,
                          void *to)
 {
-    if (e->period > 0 && o->kind == OT__OPERAND_GATHER)
-        ot__ref_stretch(to, element_of(e, o, x, p.line * e->line), 2,
-                        (const int64_t[]){e->piece / e->period, e->period},
-                        (const int64_t[]){0, o->stride[e->ndim - 1]}, 0, e->piece, o->size);
+    if (e->period > 0 && comes_again(e, o))
+        bring_periods(e, o, element_of(e, o, x, p.line * e->line), to);
     else if (is_one_element(e, o))
         ot__ref_stretch(to, element_of(e, o, x, p.start), 0, NULL, NULL, 0, e->piece, o->size);
     else if (keeps_within_line(e))

@@ -159,20 +159,21 @@ static ot_status run_gather_grad(const ot_run *r)
     return OT_OK;
 }
 
-// Few lines of long slices are left to the reference, whose threads share out columns: indices may
-// name the same few slices again and again.
+// A single line, and few of long slices, are left to the reference: its threads share out the
+// columns of long slices, of which indices may name the same few again and again.
 static bool gather_sums_can_run(const ot_prep *p)
 {
     enum { FEW = 16, LONG = 32 };
     const ot_arg *dx = ot_prep_out(p, 0);
     const int64_t stated = ot_attr_int(ot_prep_node(p), "axis"), ndim = dx->shape.ndim;
     const int axis = (int)(stated < 0 ? stated + ndim : stated);
+    int64_t inner;
 
     if (axis < 0 || axis >= ndim)
         return ot_prep_declines(p, "the axis is out of range");
-    if (ot__dims_count(dx->shape.dim, axis) < FEW &&
-        ot__dims_count(dx->shape.dim + axis + 1, (int)ndim - axis - 1) >= LONG)
-        return ot_prep_declines(p, "slices are long");
+    inner = ot__dims_count(dx->shape.dim + axis + 1, (int)ndim - axis - 1);
+    if (ot__dims_count(dx->shape.dim, axis) < (inner < LONG ? 2 : FEW))
+        return ot_prep_declines(p, "there are few lines");
     return true;
 }
 
