@@ -41,6 +41,7 @@ int64_t ot__second_cache(void);
     X(cells)                                                                                       \
     X(columns)                                                                                     \
     X(depthwise_kernel)                                                                            \
+    X(dets)                                                                                        \
     X(floats)                                                                                      \
     X(fouriers)                                                                                    \
     X(gemm_kernel)                                                                                 \

@@ -97,6 +97,21 @@ typedef float ot__vector_half
 typedef double ot__vector_wide
     __attribute__((vector_size(4 * OT_VECTOR_LANES), aligned(8), may_alias));
 
+// a > b ? a : b of each lane: b where either is NaN.
+OT_SIMD_INLINE ot__vector_wide ot__vector_wide_max(ot__vector_wide a, ot__vector_wide b)
+{
+#if OT_ISA_LEVEL == 2
+    return (ot__vector_wide)_mm512_max_pd((__m512d)a, (__m512d)b);
+#elif OT_ISA_LEVEL == 1
+    return (ot__vector_wide)_mm256_max_pd((__m256d)a, (__m256d)b);
+#else
+    typedef uint64_t wide_bits __attribute__((vector_size(16), aligned(8), may_alias));
+    const wide_bits greater = (wide_bits)(a > b);
+
+    return (ot__vector_wide)(((wide_bits)a & greater) | ((wide_bits)b & ~greater));
+#endif
+}
+
 OT_SIMD_INLINE ot__vector_wide ot__vector_widen(const float *x)
 {
 #if OT_ISA_LEVEL == 2 // which GCC does in two halves

@@ -151,4 +151,28 @@ size_t ot__ref_det_bytes(int64_t n, int n_parts);
 OT_REDUCE_FLOATS(OT_DECLARE, det)
 #undef OT_DECLARE
 
+// ---- det.c: the same by vector code, of matrices of 1 to OT__DET_SIDE_MAX rows ----
+
+enum { OT__DET_SIDE_MAX = 128 };
+size_t ot__simd_det_bytes(int64_t n, int n_parts);
+void ot__simd_det(float *y, const float *x, int64_t batch, int64_t n, int n_parts, void *scratch);
+void ot__simd_det_grad(float *dx, const float *dy, const float *x, int64_t batch, int64_t n,
+                       int n_parts, void *scratch);
+
+// Rows of n elements stand so many apart: not by powers of two, where columns would fall on the
+// same lines of the cache.
+static inline int64_t ot__det_stride(int64_t n)
+{
+    return n | 1;
+}
+
+// Of `count` matrices, which are as many as there are lanes at most: one table per instruction set
+// (simd_det.c). Both give the lanes (bit l: lane l) whose result is left to the reference.
+typedef struct ot__dets {
+    int lanes;
+    unsigned (*det)(float *y, const float *x, int64_t count, int64_t n, void *scratch);
+    unsigned (*det_grad)(float *dx, const float *dy, const float *x, int64_t count, int64_t n,
+                         void *scratch);
+} ot__dets;
+
 #endif

@@ -44,15 +44,39 @@ typedef struct det_state {
     int n_parts;
 } det_state;
 
-// Parts that are worth a thread each.
-static int choose_det_parts(const det_state *s, int n_threads)
+static bool det_suits_lanes(const ot_prep *p, const ot_arg *x)
 {
-    const int64_t n = OT_MIN(s->n, 1000), least = OT_PAR_MIN / OT_MAX(n * n * n, 1) + 1;
+    enum { USED = 4 }; // one of so many lanes at least
+    const int last = x->shape.ndim - 1;
+    const int64_t n = x->shape.dim[last], batch = ot__dims_count(x->shape.dim, last - 1);
+
+    if (n == 0 || batch < ot__dets_best()->lanes / USED)
+        return ot_prep_declines(p, "there are few matrices");
+    return n <= OT__DET_SIDE_MAX || ot_prep_declines(p, "matrices are large");
+}
+
+static bool det_can_simd(const ot_prep *p)
+{
+    return det_suits_lanes(p, ot_prep_in(p, 0));
+}
+
+static bool det_grad_can_simd(const ot_prep *p)
+{
+    return det_suits_lanes(p, ot_prep_in(p, 1));
+}
+
+// What a thread is worth, in multiplications of whole matrices: those of lanes take less time.
+enum { REF_WORK = OT_PAR_MIN, SIMD_WORK = 4 * OT_PAR_MIN };
+
+static int choose_det_parts(const det_state *s, int n_threads, int64_t work)
+{
+    const int64_t n = OT_MIN(s->n, 1000), least = work / OT_MAX(n * n * n, 1) + 1;
 
     return (int)OT_MAX(OT_MIN(s->batch / least, n_threads), 1);
 }
 
-static ot_status prep_det(ot_prep *p, const ot_arg *x)
+static ot_status prep_det(ot_prep *p, const ot_arg *x, size_t (*bytes)(int64_t n, int n_parts),
+                          int64_t work)
 {
     const int last = x->shape.ndim - 1;
     det_state *state = ot_prep_state(p, sizeof(*state));
@@ -60,20 +84,49 @@ static ot_status prep_det(ot_prep *p, const ot_arg *x)
     OT_TRY(ot__made(state));
     state->n = x->shape.dim[last];
     state->batch = ot__dims_count(x->shape.dim, last - 1);
-    state->n_parts = choose_det_parts(state, ot_prep_threads(p));
+    state->n_parts = choose_det_parts(state, ot_prep_threads(p), work);
     if (state->batch > 0)
-        ot_prep_scratch(p, ot__ref_det_bytes(state->n, state->n_parts));
+        ot_prep_scratch(p, bytes(state->n, state->n_parts));
     return OT_OK;
 }
 
 static ot_status det_prep(ot_prep *p)
 {
-    return prep_det(p, ot_prep_in(p, 0));
+    return prep_det(p, ot_prep_in(p, 0), ot__ref_det_bytes, REF_WORK);
 }
 
 static ot_status det_grad_prep(ot_prep *p)
 {
-    return prep_det(p, ot_prep_in(p, 1));
+    return prep_det(p, ot_prep_in(p, 1), ot__ref_det_bytes, REF_WORK);
+}
+
+static ot_status det_prep_simd(ot_prep *p)
+{
+    return prep_det(p, ot_prep_in(p, 0), ot__simd_det_bytes, SIMD_WORK);
+}
+
+static ot_status det_grad_prep_simd(ot_prep *p)
+{
+    return prep_det(p, ot_prep_in(p, 1), ot__simd_det_bytes, SIMD_WORK);
+}
+
+static ot_status det_run_simd(const ot_run *r)
+{
+    const det_state *s = r->state;
+
+    if (s->batch > 0)
+        ot__simd_det(r->out[0]->data, r->in[0]->data, s->batch, s->n, s->n_parts, r->scratch);
+    return OT_OK;
+}
+
+static ot_status det_grad_run_simd(const ot_run *r)
+{
+    const det_state *s = r->state;
+
+    if (s->batch > 0)
+        ot__simd_det_grad(r->out[0]->data, r->in[0]->data, r->in[1]->data, s->batch, s->n,
+                          s->n_parts, r->scratch);
+    return OT_OK;
 }
 
 #define RUN(symbol, type)                                                                          \
@@ -103,8 +156,14 @@ static void det_grad(ot_grad *g)
 }
 
 static const ot_port det_grad_in[] = {{"dY", "T", 0}, {"X", "T", 0}, {0}};
-static const ot_kernel det_kernels[] = {OT__REF_KERNELS(det_prep, det_run), {0}};
-static const ot_kernel det_grad_kernels[] = {OT__REF_KERNELS(det_grad_prep, det_grad_run), {0}};
+static const ot_kernel det_kernels[] = {
+    OT__SIMD_KERNEL("T: f32", det_can_simd, det_prep_simd, det_run_simd),
+    OT__REF_KERNELS(det_prep, det_run),
+    {0}};
+static const ot_kernel det_grad_kernels[] = {
+    OT__SIMD_KERNEL("T: f32", det_grad_can_simd, det_grad_prep_simd, det_grad_run_simd),
+    OT__REF_KERNELS(det_grad_prep, det_grad_run),
+    {0}};
 const ot_op_def ot__op_det[] = {
     {.name = "Det",
      .since = 11,
