@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fast Fourier transforms (simd_fourier.c) take from tables.
+// What the Fourier transforms of ref_fourier_passes.c take from tables.
 #include "kernels/kernels.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { LANES = OT__FOURIER_LANES, LARGEST_FACTOR = 31 };
+enum { LANES = OT__FOURIER_LANES };
 
 // ---- tables ----
 
@@ -17,7 +17,7 @@ static bool find_factors(int64_t n, ot__fourier *f)
         f->factor[f->n_factors++] = 4;
         n /= 4;
     }
-    for (int factor = 2; factor <= LARGEST_FACTOR; factor++)
+    for (int factor = 2; factor <= OT__FOURIER_FACTOR; factor++)
         for (; n % factor == 0; n /= factor)
             f->factor[f->n_factors++] = (uint8_t)factor;
     return n == 1;
@@ -34,6 +34,13 @@ static int64_t choose_length(int64_t n, ot__fourier *f)
         length *= 2;
     (void)find_factors(length, f);
     return length;
+}
+
+int64_t ot__fourier_length(int64_t n)
+{
+    ot__fourier f;
+
+    return choose_length(n, &f);
 }
 
 int64_t ot__fourier_table_size(int64_t n)
@@ -93,7 +100,7 @@ static void fill_spectrum(const ot__fourier *f, double *scratch)
             x.im[(f->length - k) * LANES] = -f->chirp[2 * k + 1];
         }
     }
-    x = ot__fouriers_base.factors(f, x, other);
+    x = ot__ref_fourier_factors(f, x, other);
     for (int64_t k = 0; k < f->length; k++) {
         f->spectrum[2 * k] = x.re[k * LANES] / (double)f->length;
         f->spectrum[2 * k + 1] = x.im[k * LANES] / (double)f->length;
@@ -115,10 +122,10 @@ void ot__fourier_make(ot__fourier *f, int64_t n, double *tables, double *scratch
 
 // ---- threads ----
 
-int64_t ot__fourier_parts(int64_t n, int64_t n_lines, int n_threads)
+int64_t ot__fourier_parts(int64_t n, int64_t n_lines, int64_t step, int n_threads)
 {
-    const int64_t n_groups = (n_lines + LANES - 1) / LANES;
-    const int64_t least = OT_PAR_MIN / OT_MIN(n * LANES, (int64_t)OT_PAR_MIN); // groups of a part
+    const int64_t n_groups = (n_lines + step - 1) / step;
+    const int64_t least = OT_PAR_MIN / OT_MIN(n * step, (int64_t)OT_PAR_MIN); // groups of a part
 
     return OT_MAX(OT_MIN(n_groups / OT_MAX(least, 1), (int64_t)n_threads), 1);
 }

@@ -7,7 +7,6 @@
 typedef struct fourier_job {
     void *y;
     const void *x;
-    const ot__fouriers *by;
     const ot__fourier *f;
     const ot__fourier_lines *l;
     int64_t n_lines, n_parts;

@@ -68,7 +68,7 @@ static void FN(load_group)(ot__complex_lines x, ot__complex_lines other, const f
     if (!are_joined(j->l))
         return;
     FN(load_lanes)(other.re, other.im, j, &places[1]);
-    j->by->join_halves(x, other, j->f->n);
+    ot__ref_fourier_join(x, other, j->f->n);
 }
 
 // ---- storing ----
@@ -135,7 +135,7 @@ static void FN(store_group)(ot__complex_lines y, ot__complex_lines other, const 
             FN(store_lanes)(y.im, NULL, j, &places[1]);
         return;
     }
-    j->by->part_lines(y, other, j->f->n);
+    ot__ref_fourier_part(y, other, j->f->n);
     FN(store_lanes)(y.re, has_parts ? y.im : NULL, j, &places[0]);
     FN(store_lanes)(other.re, has_parts ? other.im : NULL, j, &places[1]);
 }
@@ -157,21 +157,21 @@ static void FN(fourier_parts)(void *context, int64_t first, int64_t last)
 
             FN(load_group)(x, other, j, places);
             if (j->l->is_inverse) {
-                y = j->by->run(j->f, (ot__complex_lines){x.im, x.re},
-                               (ot__complex_lines){other.im, other.re});
+                y = ot__ref_fourier_points(j->f, (ot__complex_lines){x.im, x.re},
+                                           (ot__complex_lines){other.im, other.re});
                 y = (ot__complex_lines){y.im, y.re};
             } else {
-                y = j->by->run(j->f, x, other);
+                y = ot__ref_fourier_points(j->f, x, other);
             }
             FN(store_group)(y, y.re == x.re || y.re == x.im ? other : x, j, places);
         }
     }
 }
 
-void FN(ot__ref_fourier)(T *y, const T *x, const ot__fouriers *by, const ot__fourier *f,
-                         const ot__fourier_lines *l, int64_t n_parts, double *scratch)
+void FN(ot__ref_fourier)(T *y, const T *x, const ot__fourier *f, const ot__fourier_lines *l,
+                         int64_t n_parts, double *scratch)
 {
-    fourier_job j = {y, x, by, f, l, l->outer * l->inner, n_parts, scratch};
+    fourier_job j = {y, x, f, l, l->outer * l->inner, n_parts, scratch};
 
     ot__parallel_for(n_parts, 1, FN(fourier_parts), &j);
 }

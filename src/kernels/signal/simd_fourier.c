@@ -1,297 +1,329 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stockham's fast Fourier transform, compiled once per instruction set (OT_ISA): each stage takes
-// one factor out of the length and leaves everything in order. What is done to the numbers of a run
-// is the same, so that loops are long.
-#include <string.h>
-
+// Fast Fourier transforms of lines of f32, compiled once per instruction set (OT_ISA).
 #include "kernels/kernels.h"
-#include "kernels/simd.h"
+#include "kernels/signal/simd_fourier_lines.h"
 
-enum { LANES = OT__FOURIER_LANES };
+enum { LANES = OT_VECTOR_LANES };
 
-// A stage: runs of `run` numbers. Number p of `groups` times `factor` runs of x becomes `factor`
-// runs of y, one after the other.
-typedef struct stage {
-    const double *roots;
-    int64_t length; // of the roots
-    int factor;
-    int64_t groups, stride; // stride: points of a run
-} stage;
-
-static void run_factor_2(const stage *s, ot__complex_lines y, ot__complex_lines x)
+// Lists of numbers of a group: floats of each number, and from a list of roots' real parts to that
+// of the imaginary ones.
+static int64_t width_of(const ot__fast_fourier *f)
 {
-    const int64_t run = s->stride * LANES, apart = s->groups * run;
-
-    for (int64_t p = 0; p < s->groups; p++) {
-        const double wr = s->roots[2 * p * s->stride], wi = s->roots[2 * p * s->stride + 1];
-        const double *xr = x.re + p * run, *xi = x.im + p * run;
-        double *yr = y.re + 2 * p * run, *yi = y.im + 2 * p * run;
-
-        OT_SIMD_LOOP
-        for (int64_t c = 0; c < run; c++) {
-            const double re = xr[c] - xr[c + apart], im = xi[c] - xi[c + apart];
-
-            yr[c] = xr[c] + xr[c + apart];
-            yi[c] = xi[c] + xi[c + apart];
-            yr[c + run] = re * wr - im * wi;
-            yi[c + run] = re * wi + im * wr;
-        }
-    }
+    return f->is_folded ? 1 : LANES;
 }
 
-static void run_factor_4(const stage *s, ot__complex_lines y, ot__complex_lines x)
+static int64_t behind_list(int64_t n)
 {
-    const int64_t run = s->stride * LANES, apart = s->groups * run;
+    enum { ALIGNED = 16 };
 
-    for (int64_t p = 0; p < s->groups; p++) {
-        const double *w1 = s->roots + 2 * p * s->stride, *w2 = s->roots + 4 * p * s->stride;
-        const double *w3 = s->roots + 6 * p * s->stride;
-        const double w1r = w1[0], w1i = w1[1], w2r = w2[0], w2i = w2[1], w3r = w3[0], w3i = w3[1];
-        const double *xr = x.re + p * run, *xi = x.im + p * run;
-        double *yr = y.re + 4 * p * run, *yi = y.im + 4 * p * run;
-
-        OT_SIMD_LOOP
-        for (int64_t c = 0; c < run; c++) {
-            const double even_r = xr[c] + xr[c + 2 * apart], odd_r = xr[c] - xr[c + 2 * apart];
-            const double even_i = xi[c] + xi[c + 2 * apart], odd_i = xi[c] - xi[c + 2 * apart];
-            const double sum_r = xr[c + apart] + xr[c + 3 * apart];
-            const double sum_i = xi[c + apart] + xi[c + 3 * apart];
-            const double turned_r = xi[c + apart] - xi[c + 3 * apart]; // by -i
-            const double turned_i = xr[c + 3 * apart] - xr[c + apart];
-            const double r1 = odd_r + turned_r, i1 = odd_i + turned_i;
-            const double r2 = even_r - sum_r, i2 = even_i - sum_i;
-            const double r3 = odd_r - turned_r, i3 = odd_i - turned_i;
-
-            yr[c] = even_r + sum_r;
-            yi[c] = even_i + sum_i;
-            yr[c + run] = r1 * w1r - i1 * w1i;
-            yi[c + run] = r1 * w1i + i1 * w1r;
-            yr[c + 2 * run] = r2 * w2r - i2 * w2i;
-            yi[c + 2 * run] = r2 * w2i + i2 * w2r;
-            yr[c + 3 * run] = r3 * w3r - i3 * w3i;
-            yi[c + 3 * run] = r3 * w3i + i3 * w3r;
-        }
-    }
+    return (n + ALIGNED - 1) / ALIGNED * ALIGNED;
 }
 
-// y_j = the sum over k of x_k * e^(-2 pi i (j k / factor + j p stride / length)).
-static void run_any_factor(const stage *s, ot__complex_lines y, ot__complex_lines x)
+static complex_rows swapped_parts(complex_rows x)
 {
-    const int64_t run = s->stride * LANES, apart = s->groups * run;
-
-    for (int64_t p = 0; p < s->groups; p++)
-        for (int j = 0; j < s->factor; j++) {
-            const int64_t step = s->length / s->factor * j;
-            double *yr = y.re + (s->factor * p + j) * run, *yi = y.im + (s->factor * p + j) * run;
-            int64_t root = p * s->stride * j;
-
-            memset(yr, 0, (size_t)run * sizeof(double));
-            memset(yi, 0, (size_t)run * sizeof(double));
-            for (int k = 0; k < s->factor; k++) {
-                const double wr = s->roots[2 * root], wi = s->roots[2 * root + 1];
-                const double *xr = x.re + p * run + k * apart, *xi = x.im + p * run + k * apart;
-
-                OT_SIMD_LOOP
-                for (int64_t c = 0; c < run; c++) {
-                    yr[c] += xr[c] * wr - xi[c] * wi;
-                    yi[c] += xr[c] * wi + xi[c] * wr;
-                }
-                root += step;
-                root -= root >= s->length ? s->length : 0;
-            }
-        }
+    return (complex_rows){x.im, x.re};
 }
 
-enum { MOST_ODD = 7 }; // of the factors that have loops of their own
-
-// The same where the factor, a constant where this is called, is odd: numbers at the same distance
-// from the first and the last are taken together.
-OT_SIMD_INLINE void run_odd_factor(const stage *s, ot__complex_lines y, ot__complex_lines x,
-                                   int factor)
+static complex_rows other_of(complex_rows y, complex_rows x, complex_rows other)
 {
-    enum { PAIRS = MOST_ODD / 2 };
-    const int64_t run = s->stride * LANES, apart = s->groups * run;
-    const int n_pairs = factor / 2;
-    double c_of[MOST_ODD], s_of[MOST_ODD]; // cos and sin of 2 pi k / factor
-
-    for (int k = 0; k < factor; k++) {
-        c_of[k] = s->roots[2 * (s->length / factor * k)];
-        s_of[k] = -s->roots[2 * (s->length / factor * k) + 1];
-    }
-    for (int64_t p = 0; p < s->groups; p++) {
-        const double *xr = x.re + p * run, *xi = x.im + p * run;
-        double *yr = y.re + factor * p * run, *yi = y.im + factor * p * run;
-        double wr[MOST_ODD], wi[MOST_ODD];
-
-        for (int j = 0; j < factor; j++) {
-            wr[j] = s->roots[2 * j * p * s->stride];
-            wi[j] = s->roots[2 * j * p * s->stride + 1];
-        }
-        OT_SIMD_LOOP
-        for (int64_t c = 0; c < run; c++) {
-            double sum_r[PAIRS], sum_i[PAIRS], off_r[PAIRS], off_i[PAIRS];
-            double all_r = xr[c], all_i = xi[c];
-
-            OT_SIMD_UNROLL
-            for (int k = 1; k <= n_pairs; k++) {
-                const int64_t low = c + k * apart, high = c + (factor - k) * apart;
-
-                sum_r[k - 1] = xr[low] + xr[high];
-                sum_i[k - 1] = xi[low] + xi[high];
-                off_r[k - 1] = xr[low] - xr[high];
-                off_i[k - 1] = xi[low] - xi[high];
-                all_r += sum_r[k - 1];
-                all_i += sum_i[k - 1];
-            }
-            yr[c] = all_r;
-            yi[c] = all_i;
-            OT_SIMD_UNROLL
-            for (int j = 1; j <= n_pairs; j++) {
-                double even_r = xr[c], even_i = xi[c], odd_r = 0, odd_i = 0;
-                double r, i;
-
-                OT_SIMD_UNROLL
-                for (int k = 1; k <= n_pairs; k++) {
-                    even_r += sum_r[k - 1] * c_of[j * k % factor];
-                    even_i += sum_i[k - 1] * c_of[j * k % factor];
-                    odd_r += off_i[k - 1] * s_of[j * k % factor]; // by -i
-                    odd_i -= off_r[k - 1] * s_of[j * k % factor];
-                }
-                r = even_r + odd_r;
-                i = even_i + odd_i;
-                yr[c + j * run] = r * wr[j] - i * wi[j];
-                yi[c + j * run] = r * wi[j] + i * wr[j];
-                r = even_r - odd_r;
-                i = even_i - odd_i;
-                yr[c + (factor - j) * run] = r * wr[factor - j] - i * wi[factor - j];
-                yi[c + (factor - j) * run] = r * wi[factor - j] + i * wr[factor - j];
-            }
-        }
-    }
+    return y.re == x.re || y.re == x.im ? other : x;
 }
 
-static void run_factor(const stage *s, ot__complex_lines y, ot__complex_lines x)
+static void scale_floats(float *x, float by, int64_t first, int64_t last)
 {
-    if (s->factor == 2)
-        run_factor_2(s, y, x);
-    else if (s->factor == 3)
-        run_odd_factor(s, y, x, 3);
-    else if (s->factor == 4)
-        run_factor_4(s, y, x);
-    else if (s->factor == 5)
-        run_odd_factor(s, y, x, 5);
-    else if (s->factor == 7)
-        run_odd_factor(s, y, x, 7);
-    else
-        run_any_factor(s, y, x);
-}
-
-static ot__complex_lines run_factors(const ot__fourier *f, ot__complex_lines x,
-                                     ot__complex_lines other)
-{
-    stage s = {f->roots, f->length, 1, f->length, 1};
-
-    for (int i = 0; i < f->n_factors; i++) {
-        const ot__complex_lines from = x;
-
-        s.factor = f->factor[i];
-        s.groups /= s.factor;
-        run_factor(&s, other, from);
-        s.stride *= s.factor;
-        x = other;
-        other = from;
-    }
-    return x;
+    OT_SIMD_LOOP
+    for (int64_t i = first; i < last; i++)
+        x[i] *= by;
 }
 
 // ---- a convolution with the chirp ----
 
-static void multiply_points(ot__complex_lines x, const double *by, int64_t n)
+OT_SIMD_INLINE void multiply_at(complex_rows x, int64_t at, ot__vector wr, ot__vector wi)
 {
+    ot__vector re = ot__vector_load(x.re + at), im = ot__vector_load(x.im + at);
+
+    multiply_by(&re, &im, wr, wi);
+    ot__vector_store(x.re + at, re);
+    ot__vector_store(x.im + at, im);
+}
+
+// n numbers, each by its own; behind them up to a vector's are multiplied too.
+static void multiply_numbers(const ot__fast_fourier *f, complex_rows x, const float *by, int64_t n)
+{
+    const float *by_im = by + behind_list(n);
+
+    if (f->is_folded) {
+        for (int64_t k = 0; k < n; k += LANES)
+            multiply_at(x, k, ot__vector_load(by + k), ot__vector_load(by_im + k));
+        return;
+    }
     for (int64_t k = 0; k < n; k++)
-        for (int64_t c = k * LANES; c < (k + 1) * LANES; c++) {
-            const double re = x.re[c], im = x.im[c];
-
-            x.re[c] = re * by[2 * k] - im * by[2 * k + 1];
-            x.im[c] = re * by[2 * k + 1] + im * by[2 * k];
-        }
+        multiply_at(x, k * LANES, ot__vector_of(by[k]), ot__vector_of(by_im[k]));
 }
 
-static ot__complex_lines swapped_parts(ot__complex_lines x)
+static void clear_numbers(const ot__fast_fourier *f, complex_rows x, int64_t first, int64_t last)
 {
-    return (ot__complex_lines){x.im, x.re};
+    const int64_t width = width_of(f);
+
+    memset(x.re + first * width, 0, (size_t)((last - first) * width) * sizeof(float));
+    memset(x.im + first * width, 0, (size_t)((last - first) * width) * sizeof(float));
 }
 
-// With real and imaginary parts in each other's place a transform is its inverse.
-static ot__complex_lines run_fourier(const ot__fourier *f, ot__complex_lines x,
-                                     ot__complex_lines other)
+// Of f->points numbers. With real and imaginary parts in each other's place a transform is its
+// inverse.
+static complex_rows transform_numbers(const ot__fast_fourier *f, complex_rows x, complex_rows other)
 {
-    ot__complex_lines y;
-    size_t rest;
+    complex_rows y;
 
     if (f->chirp == NULL)
-        return run_factors(f, x, other);
-    rest = (size_t)((f->length - f->n) * LANES) * sizeof(double);
-    multiply_points(x, f->chirp, f->n);
-    memset(x.re + f->n * LANES, 0, rest);
-    memset(x.im + f->n * LANES, 0, rest);
-    y = run_factors(f, x, other);
-    multiply_points(y, f->spectrum, f->length);
-    other = y.re == x.re ? other : x;
-    y = swapped_parts(run_factors(f, swapped_parts(y), swapped_parts(other)));
-    multiply_points(y, f->chirp, f->n);
+        return run_passes(f, x, other);
+    multiply_numbers(f, x, f->chirp, f->points);
+    clear_numbers(f, x, f->points, f->length);
+    y = run_passes(f, x, other);
+    multiply_numbers(f, y, f->spectrum, f->length);
+    other = other_of(y, x, other);
+    y = swapped_parts(run_passes(f, swapped_parts(y), swapped_parts(other)));
+    multiply_numbers(f, y, f->chirp, f->points);
     return y;
 }
 
-// ---- real lines ----
-
-// Lines x and `second` of which the real part of the transform is wanted become one: with h, the
-// mean of c_k and the conjugate of c_-k, whose transform is the real part of c's, h of x and i * h
-// of the second.
-static void join_halves(ot__complex_lines x, ot__complex_lines second, int64_t n)
+static complex_rows transform_by_sign(const ot__fast_fourier *f, complex_rows x, complex_rows other,
+                                      bool is_inverse)
 {
-    for (int64_t k = 0; k <= n / 2; k++) {
-        const int64_t other = (k == 0 ? 0 : n - k) * LANES;
+    return is_inverse ? swapped_parts(transform_numbers(f, swapped_parts(x), swapped_parts(other)))
+                      : transform_numbers(f, x, other);
+}
 
-        OT_SIMD_LOOP
-        for (int l = 0; l < LANES; l++) {
-            const int64_t i = k * LANES + l, o = other + l;
-            const double re = (x.re[i] + x.re[o]) / 2, im = (x.im[i] - x.im[o]) / 2;
-            const double second_re = (second.re[i] + second.re[o]) / 2;
-            const double second_im = (second.im[i] - second.im[o]) / 2;
+// ---- an even number of real points as half as many complex ones ----
 
-            x.re[o] = re + second_im;
-            x.im[o] = second_re - im;
-            x.re[i] = re - second_im;
-            x.im[i] = second_re + im;
-        }
+// Numbers k and `points` - k, the latter in the order of the former.
+typedef struct number_pair {
+    ot__vector re, im, far_re, far_im;
+} number_pair;
+
+OT_SIMD_INLINE number_pair load_pair(complex_rows x, int64_t k, int64_t far, bool is_folded)
+{
+    number_pair p;
+
+    if (is_folded) {
+        p.re = ot__vector_load(x.re + k);
+        p.im = ot__vector_load(x.im + k);
+        p.far_re = reverse_lanes(ot__vector_load(x.re + far - LANES + 1));
+        p.far_im = reverse_lanes(ot__vector_load(x.im + far - LANES + 1));
+    } else {
+        p.re = ot__vector_load(x.re + k * LANES);
+        p.im = ot__vector_load(x.im + k * LANES);
+        p.far_re = ot__vector_load(x.re + far * LANES);
+        p.far_im = ot__vector_load(x.im + far * LANES);
+    }
+    return p;
+}
+
+OT_SIMD_INLINE void store_pair(complex_rows y, int64_t k, int64_t far, number_pair p,
+                               bool is_folded)
+{
+    if (is_folded) {
+        ot__vector_store(y.re + k, p.re);
+        ot__vector_store(y.im + k, p.im);
+        ot__vector_store(y.re + far - LANES + 1, reverse_lanes(p.far_re));
+        ot__vector_store(y.im + far - LANES + 1, reverse_lanes(p.far_im));
+    } else {
+        ot__vector_store(y.re + k * LANES, p.re);
+        ot__vector_store(y.im + k * LANES, p.im);
+        ot__vector_store(y.re + far * LANES, p.far_re);
+        ot__vector_store(y.im + far * LANES, p.far_im);
     }
 }
 
-// The transform of two real lines as one becomes that of each.
-static void part_lines(ot__complex_lines x, ot__complex_lines second, int64_t n)
+OT_SIMD_INLINE ot__vector root_at(const float *roots, int64_t k, bool is_folded)
 {
-    for (int64_t k = 0; k <= n / 2; k++) {
-        const int64_t other = (k == 0 ? 0 : n - k) * LANES;
+    return is_folded ? ot__vector_load(roots + k) : ot__vector_of(roots[k]);
+}
 
-        OT_SIMD_LOOP
-        for (int l = 0; l < LANES; l++) {
-            const int64_t i = k * LANES + l, o = other + l;
-            const double re = (x.re[i] + x.re[o]) / 2, im = (x.im[i] - x.im[o]) / 2;
-            const double second_re = (x.im[i] + x.im[o]) / 2;
-            const double second_im = (x.re[o] - x.re[i]) / 2;
+// With z the transform of x[2 j] + i x[2 j + 1], the sum of the even and of the odd points is
+// s = (z_k + conjugate of z_-k) / 2 and d = -i (z_k - conjugate of z_-k) / 2, and the transform of
+// x s + e^(-2 pi i k / n) d. y: all of it up to the middle, by twice the scale.
+OT_SIMD_INLINE void unpack_pairs(const ot__fast_fourier *f, complex_rows y, complex_rows z,
+                                 float re_scale, float im_scale, bool is_folded)
+{
+    const float *roots_re = f->pack_roots, *roots_im = roots_re + behind_list(f->points + 1);
 
-            x.re[o] = x.re[i] = re;
-            x.im[o] = -im;
-            x.im[i] = im;
-            second.re[o] = second.re[i] = second_re;
-            second.im[o] = -second_im;
-            second.im[i] = second_im;
-        }
+    for (int64_t k = 0; k <= f->points / 2; k += is_folded ? LANES : 1) {
+        const ot__vector wr = root_at(roots_re, k, is_folded);
+        const ot__vector wi = root_at(roots_im, k, is_folded);
+        const number_pair p = load_pair(z, k, f->points - k, is_folded);
+        const ot__vector sum_r = p.re + p.far_re, sum_i = p.im - p.far_im;
+        const ot__vector off_r = p.re - p.far_re, off_i = p.im + p.far_im;
+        const ot__vector turned_r = off_i * wr + off_r * wi, turned_i = off_i * wi - off_r * wr;
+        const number_pair found = {.re = (sum_r + turned_r) * re_scale,
+                                   .im = (sum_i + turned_i) * im_scale,
+                                   .far_re = (sum_r - turned_r) * re_scale,
+                                   .far_im = (turned_i - sum_i) * im_scale};
+
+        store_pair(y, k, f->points - k, found, is_folded);
     }
 }
 
-const ot__fouriers OT_ISA_NAME(ot__fouriers) = {.run = run_fourier,
-                                                .factors = run_factors,
-                                                .join_halves = join_halves,
-                                                .part_lines = part_lines};
+// The other way: x is half a spectrum, z is transformed with e^(+2 pi i k / n).
+OT_SIMD_INLINE void pack_pairs(const ot__fast_fourier *f, complex_rows z, complex_rows x,
+                               float re_scale, float im_scale, bool is_folded)
+{
+    const float *roots_re = f->pack_roots, *roots_im = roots_re + behind_list(f->points + 1);
+
+    for (int64_t k = 0; k <= f->points / 2; k += is_folded ? LANES : 1) {
+        const ot__vector wr = root_at(roots_re, k, is_folded);
+        const ot__vector wi = root_at(roots_im, k, is_folded);
+        const number_pair p = load_pair(x, k, f->points - k, is_folded);
+        const ot__vector sum_r = (p.re + p.far_re) * re_scale;
+        const ot__vector sum_i = (p.im - p.far_im) * im_scale;
+        const ot__vector off_r = (p.re - p.far_re) * re_scale;
+        const ot__vector off_i = (p.im + p.far_im) * im_scale;
+        const ot__vector turned_r = off_r * wr + off_i * wi, turned_i = off_i * wr - off_r * wi;
+        const number_pair found = {.re = sum_r - turned_i,
+                                   .im = sum_i + turned_r,
+                                   .far_re = sum_r + turned_i,
+                                   .far_im = turned_r - sum_i};
+
+        store_pair(z, k, f->points - k, found, is_folded);
+    }
+}
+
+static void copy_number(const ot__fast_fourier *f, complex_rows x, int64_t to, int64_t from)
+{
+    const int64_t width = width_of(f);
+
+    for (int64_t i = 0; i < width; i++) {
+        x.re[to * width + i] = x.re[from * width + i];
+        x.im[to * width + i] = x.im[from * width + i];
+    }
+}
+
+// The second half of a spectrum: the conjugate of the first one, the other way round.
+static void mirror_spectrum(const ot__fast_fourier *f, complex_rows x)
+{
+    const int64_t width = width_of(f);
+
+    for (int64_t k = f->points + 1; k < f->n; k++)
+        for (int64_t i = 0; i < width; i++) {
+            x.re[k * width + i] = x.re[(f->n - k) * width + i];
+            x.im[k * width + i] = -x.im[(f->n - k) * width + i];
+        }
+}
+
+// Twice the half of a spectrum of which the transform is the real part of that of x: the mean of
+// x_k and the conjugate of x_-k.
+static void make_symmetric(const ot__fast_fourier *f, complex_rows x)
+{
+    const int64_t width = width_of(f);
+
+    copy_number(f, x, f->n, 0);
+    for (int64_t k = 0; k <= f->points; k++)
+        for (int64_t i = 0; i < width; i++) {
+            x.re[k * width + i] += x.re[(f->n - k) * width + i];
+            x.im[k * width + i] -= x.im[(f->n - k) * width + i];
+        }
+}
+
+// Of half a spectrum the first and the last number count so often, and are real.
+static void make_ends_real(const ot__fast_fourier *f, complex_rows x, float count)
+{
+    const int64_t width = width_of(f), last = f->points * width;
+
+    for (int64_t i = 0; i < width; i++) {
+        x.re[i] *= count;
+        x.re[last + i] *= count;
+        x.im[i] = x.im[last + i] = 0;
+    }
+}
+
+// ---- groups of lines ----
+
+static void double_inner(const ot__fast_fourier *f, complex_rows x, int64_t last)
+{
+    scale_floats(x.re, 2, width_of(f), last * width_of(f));
+    scale_floats(x.im, 2, width_of(f), last * width_of(f));
+}
+
+static complex_rows run_real_to_complex(const ot__fast_fourier *f, const ot__fourier_lines *l,
+                                        complex_rows x, complex_rows other)
+{
+    const complex_rows z = transform_numbers(f, x, other), y = other_of(z, x, other);
+    const float scale = (float)(l->scale / 2), im_scale = l->is_inverse ? -scale : scale;
+
+    copy_number(f, z, f->points, 0);
+    if (f->is_folded)
+        unpack_pairs(f, y, z, scale, im_scale, true);
+    else
+        unpack_pairs(f, y, z, scale, im_scale, false);
+    if (l->to.is_doubled)
+        double_inner(f, y, f->points);
+    if (l->to.used > f->points + 1)
+        mirror_spectrum(f, y);
+    return y;
+}
+
+static complex_rows run_complex_to_real(const ot__fast_fourier *f, const ot__fourier_lines *l,
+                                        complex_rows x, complex_rows other)
+{
+    const float scale = (float)(l->from.is_doubled ? l->scale : l->scale / 2);
+    const float im_scale = l->is_inverse ? scale : -scale;
+
+    if (l->from.used > f->points + 1)
+        make_symmetric(f, x);
+    else
+        make_ends_real(f, x, l->from.is_doubled ? 1 : 2);
+    if (f->is_folded)
+        pack_pairs(f, other, x, scale, im_scale, true);
+    else
+        pack_pairs(f, other, x, scale, im_scale, false);
+    return transform_by_sign(f, other, x, true);
+}
+
+static complex_rows run_complex(const ot__fast_fourier *f, const ot__fourier_lines *l,
+                                complex_rows x, complex_rows other)
+{
+    const int64_t floats = l->to.used * width_of(f);
+    complex_rows y;
+
+    if (l->from.is_doubled)
+        double_inner(f, x, f->n);
+    y = transform_by_sign(f, x, other, l->is_inverse);
+    if (l->scale != 1) {
+        scale_floats(y.re, (float)l->scale, 0, floats);
+        scale_floats(y.im, (float)l->scale, 0, floats);
+    }
+    if (l->to.is_doubled)
+        double_inner(f, y, l->to.used);
+    return y;
+}
+
+// Numbers of a spectrum that are read.
+static int64_t spectrum_size(const ot__fast_fourier *f, const ot__fourier_lines *l)
+{
+    return l->from.used > f->points + 1 ? f->n : f->points + 1;
+}
+
+static void run_fourier_groups(const ot__fast_fourier *f, const ot__fourier_lines *l, float *y,
+                               const float *x, int64_t first, int64_t last, float *scratch)
+{
+    float *at = (float *)(((uintptr_t)scratch + 63) / 64 * 64);
+    const complex_rows a = {at, at + f->room}, b = {at + 2 * f->room, at + 3 * f->room};
+    const bool to_real = f->is_packed && l->to.parts == 1;
+
+    for (int64_t group = first; group < last; group++) {
+        const line_places from = find_places(f, l, &l->from, group);
+        const line_places to = find_places(f, l, &l->to, group);
+        complex_rows made;
+
+        load_lines(a, x, &from, to_real ? spectrum_size(f, l) : f->points);
+        if (to_real)
+            made = run_complex_to_real(f, l, a, b);
+        else if (f->is_packed)
+            made = run_real_to_complex(f, l, a, b);
+        else
+            made = run_complex(f, l, a, b);
+        store_lines(y, made, &to, &l->to);
+    }
+}
+
+const ot__fouriers OT_ISA_NAME(ot__fouriers) = {.lanes = LANES, .run = run_fourier_groups};

@@ -165,14 +165,16 @@ static void dft_grad_infer(ot_infer *c)
 
 // A transform along one axis.
 typedef struct dft_plan {
-    ot__fourier fourier;
+    ot__fourier exact; // of reference kernels
+    ot__fast_fourier fast;
     ot__fourier_lines lines;
     int64_t n, n_parts; // n 0: there is nothing to do; -1: the shapes are none along this axis
 } dft_plan;
 
 // Where the axis is known only in the run, one for each that it may be.
 typedef struct dft_state {
-    int axis_input, axis; // axis -1: as said
+    const ot__fouriers *by; // NULL: reference kernels
+    int axis_input, axis;   // axis -1: as said
     int length_input;
     dft_plan plan[OT_MAX_NDIM];
 } dft_state;
@@ -252,8 +254,9 @@ static ot__fourier_lines lines_of(const dft *d, const ot_shape *x, const ot_shap
 }
 
 static ot_status plan_axis(ot_prep *p, const dft *d, const ot_shape *x, const ot_shape *y, int axis,
-                           dft_plan *plan)
+                           const ot__fouriers *by, dft_plan *plan)
 {
+    int64_t step = OT__FOURIER_LANES;
     const int64_t n_written =
         d->is_gradient ? ot__dims_count(x->dim, x->ndim) : ot__dims_count(y->dim, y->ndim);
 
@@ -264,23 +267,54 @@ static ot_status plan_axis(ot_prep *p, const dft *d, const ot_shape *x, const ot
     if (plan->n == 0)
         return OT_OK;
     plan->lines = lines_of(d, x, y, axis, plan->n);
+    if (by != NULL) {
+        ot__fast_fourier_plan(&plan->fast, plan->n, &plan->lines, by->lanes);
+        step = plan->fast.is_folded ? 1 : by->lanes;
+    }
     plan->n_parts =
-        ot__fourier_parts(plan->n, plan->lines.outer * plan->lines.inner, ot_prep_threads(p));
+        ot__fourier_parts(plan->n, plan->lines.outer * plan->lines.inner, step, ot_prep_threads(p));
     return OT_OK;
 }
 
-// The tables of all plans, one behind the other.
-static ot_status make_dft_tables(dft_state *s, double *tables, int64_t scratch_size)
-{
-    double *scratch = ot__alloc((size_t)scratch_size * sizeof(double));
+// Bytes of a plan.
+typedef struct dft_sizes {
+    size_t tables, work, scratch; // work: while tables are made
+} dft_sizes;
 
-    OT_TRY(ot__made(scratch));
-    for (int k = 0; k < OT_MAX_NDIM; k++)
-        if (s->plan[k].n > 0) {
-            ot__fourier_make(&s->plan[k].fourier, s->plan[k].n, tables, scratch);
-            tables += ot__fourier_table_size(s->plan[k].n);
-        }
-    ot__free(scratch);
+static dft_sizes sizes_of(const dft_plan *plan, const ot__fouriers *by)
+{
+    const int64_t points = by == NULL ? plan->n : plan->fast.points;
+    const int64_t table = ot__fourier_table_size(points), work = ot__fourier_scratch_size(points);
+
+    if (by == NULL)
+        return (dft_sizes){.tables = (size_t)table * sizeof(double),
+                           .work = (size_t)work * sizeof(double),
+                           .scratch = (size_t)(plan->n_parts * work) * sizeof(double)};
+    return (dft_sizes){
+        .tables = (size_t)(ot__fast_fourier_table_size(&plan->fast) + 1) / 2 * sizeof(double),
+        .work = (size_t)(table + work) * sizeof(double),
+        .scratch =
+            (size_t)(plan->n_parts * ot__fast_fourier_scratch_size(&plan->fast)) * sizeof(float)};
+}
+
+// The tables of all plans, one behind the other.
+static ot_status make_dft_tables(dft_state *s, char *tables, size_t work_size)
+{
+    double *work = ot__alloc(work_size);
+
+    OT_TRY(ot__made(work));
+    for (int k = 0; k < OT_MAX_NDIM; k++) {
+        dft_plan *plan = &s->plan[k];
+
+        if (plan->n <= 0)
+            continue;
+        if (s->by == NULL)
+            ot__fourier_make(&plan->exact, plan->n, (double *)(void *)tables, work);
+        else
+            ot__fast_fourier_make(&plan->fast, (float *)(void *)tables, work);
+        tables += sizes_of(plan, s->by).tables;
+    }
+    ot__free(work);
     return OT_OK;
 }
 
@@ -306,40 +340,42 @@ static bool may_be_along(const ot_prep *p, const dft *d, const ot_shape *x, cons
 }
 
 // The forward transform is of x and makes y.
-static ot_status prep_dft(ot_prep *p, const ot_shape *x, const ot_shape *y)
+static ot_status prep_dft(ot_prep *p, const ot_shape *x, const ot_shape *y, const ot__fouriers *by)
 {
     const dft d = read_dft(ot_prep_node(p));
-    dft_state planned = {.axis_input = d.axis, .length_input = d.length}, *s;
-    int64_t table_size = 0, scratch_size = 0, run_size = 0;
+    dft_state planned = {.by = by, .axis_input = d.axis, .length_input = d.length}, *s;
+    dft_sizes all = {0};
 
     OT_TRY(prep_dft_axis(p, &d, x->ndim, &planned.axis));
     for (int k = 0; k < x->ndim - 1; k++) {
         dft_plan *plan = &planned.plan[k];
+        dft_sizes sizes;
 
         plan->n = -1;
         if (planned.axis < 0 ? !may_be_along(p, &d, x, y, k) : planned.axis != k)
             continue;
-        OT_TRY(plan_axis(p, &d, x, y, k, plan));
+        OT_TRY(plan_axis(p, &d, x, y, k, by, plan));
         if (plan->n == 0)
             continue;
-        table_size += ot__fourier_table_size(plan->n);
-        scratch_size = OT_MAX(scratch_size, ot__fourier_scratch_size(plan->n));
-        run_size = OT_MAX(run_size, plan->n_parts * ot__fourier_scratch_size(plan->n));
+        sizes = sizes_of(plan, by);
+        all.tables += sizes.tables;
+        all.work = OT_MAX(all.work, sizes.work);
+        all.scratch = OT_MAX(all.scratch, sizes.scratch);
     }
-    s = ot_prep_state(p, sizeof(*s) + (size_t)table_size * sizeof(double));
+    s = ot_prep_state(p, sizeof(*s) + all.tables);
     OT_TRY(ot__made(s));
     *s = planned;
-    ot_prep_scratch(p, (size_t)run_size * sizeof(double));
-    return make_dft_tables(s, (double *)(void *)(s + 1), scratch_size);
+    ot_prep_scratch(p, all.scratch);
+    return make_dft_tables(s, (char *)(s + 1), all.work);
 }
 
-static ot_status dft_prep(ot_prep *p)
+static ot_status prep_dft_forward(ot_prep *p, const ot__fouriers *by)
 {
-    return prep_dft(p, &ot_prep_in(p, X)->shape, &ot_prep_out(p, 0)->shape);
+    return prep_dft(p, &ot_prep_in(p, X)->shape, &ot_prep_out(p, 0)->shape, by);
 }
 
 // Inference may have seen no shape: it is checked here.
-static ot_status dft_grad_prep(ot_prep *p)
+static ot_status prep_dft_grad(ot_prep *p, const ot__fouriers *by)
 {
     const dft d = read_dft(ot_prep_node(p));
     const ot_shape *x = &ot_prep_out(p, 0)->shape, *y = &ot_prep_in(p, DY)->shape;
@@ -352,8 +388,28 @@ static ot_status dft_grad_prep(ot_prep *p)
                y->dim[x->ndim - 1] == (takes_half(&d) ? 1 : 2) &&
                (x->dim[x->ndim - 1] == 2 || (x->dim[x->ndim - 1] == 1 && !takes_half(&d)));
     }
-    return fits ? prep_dft(p, x, y)
+    return fits ? prep_dft(p, x, y, by)
                 : ot_prep_fail(p, OT_ERR_INVALID, "dY does not have the shape of the transform");
+}
+
+static ot_status dft_prep(ot_prep *p)
+{
+    return prep_dft_forward(p, NULL);
+}
+
+static ot_status dft_prep_simd(ot_prep *p)
+{
+    return prep_dft_forward(p, ot__fouriers_best());
+}
+
+static ot_status dft_grad_prep(ot_prep *p)
+{
+    return prep_dft_grad(p, NULL);
+}
+
+static ot_status dft_grad_prep_simd(ot_prep *p)
+{
+    return prep_dft_grad(p, ot__fouriers_best());
 }
 
 static ot_status choose_plan(const ot_run *r, const dft_plan **plan)
@@ -379,21 +435,32 @@ static ot_status choose_plan(const ot_run *r, const dft_plan **plan)
     return OT_OK;
 }
 
-#define RUN(name, suffix, by)                                                                      \
+#define RUN(name, suffix)                                                                          \
     static ot_status name(const ot_run *r)                                                         \
     {                                                                                              \
         const dft_plan *plan;                                                                      \
                                                                                                    \
         OT_TRY(choose_plan(r, &plan));                                                             \
         if (plan->n > 0)                                                                           \
-            ot__ref_fourier_##suffix(r->out[0]->data, r->in[0]->data, by, &plan->fourier,          \
-                                     &plan->lines, plan->n_parts, r->scratch);                     \
+            ot__ref_fourier_##suffix(r->out[0]->data, r->in[0]->data, &plan->exact, &plan->lines,  \
+                                     plan->n_parts, r->scratch);                                   \
         return OT_OK;                                                                              \
     }
-RUN(dft_run_simd, f32, ot__fouriers_best())
-RUN(dft_run_f32, f32, &ot__fouriers_base)
-RUN(dft_run_f64, f64, &ot__fouriers_base)
+RUN(dft_run_f32, f32)
+RUN(dft_run_f64, f64)
 #undef RUN
+
+static ot_status dft_run_simd(const ot_run *r)
+{
+    const dft_state *s = r->state;
+    const dft_plan *plan;
+
+    OT_TRY(choose_plan(r, &plan));
+    if (plan->n > 0)
+        ot__fast_fourier_run(r->out[0]->data, r->in[0]->data, s->by, &plan->fast, &plan->lines,
+                             plan->n_parts, r->scratch);
+    return OT_OK;
+}
 
 // ---- gradient ----
 
@@ -462,7 +529,7 @@ static const ot_attr_spec dft_grad_attrs[] = {
 };
 #define KERNELS(prep)                                                                              \
     {                                                                                              \
-        OT__SIMD_KERNEL("T1: f32", NULL, prep, dft_run_simd),                                      \
+        OT__SIMD_KERNEL("T1: f32", NULL, prep##_simd, dft_run_simd),                               \
             OT__REF_KERNEL("T1: f32", prep, dft_run_f32),                                          \
             OT__REF_KERNEL("T1: f64", prep, dft_run_f64),                                          \
         {                                                                                          \
