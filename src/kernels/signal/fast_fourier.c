@@ -54,6 +54,7 @@ void ot__fast_fourier_plan(ot__fast_fourier *f, int64_t n, const ot__fourier_lin
     f->is_folded = choose_folded(f->length, l->outer * l->inner, lanes);
     choose_factors(f, f->is_folded ? f->length / lanes : f->length);
     f->room = choose_room(f);
+    f->is_windowed = l->is_windowed;
 }
 
 // ---- tables ----
@@ -87,7 +88,7 @@ int64_t ot__fast_fourier_table_size(const ot__fast_fourier *f)
 
 int64_t ot__fast_fourier_scratch_size(const ot__fast_fourier *f)
 {
-    return ALIGNED + 4 * f->room;
+    return ALIGNED + 4 * f->room + (f->is_windowed ? 2 * round_up(f->points) : 0);
 }
 
 // Numbers of a list of pairs, real parts and then imaginary ones.

@@ -55,6 +55,8 @@ typedef struct ot__fourier_lines {
     ot__fourier_side from, to;
     bool is_inverse; // e^(+2 pi i k n / N)
     double scale;    // of the result
+    bool is_windowed;
+    const void *window; // of points that are read: what they are multiplied by
 } ot__fourier_lines;
 
 // Of what is computed by factors.
@@ -83,6 +85,7 @@ typedef struct ot__fast_fourier {
     int64_t length; // of what is computed by factors: `points`, or that of the convolution
     bool is_packed; // two real points are a complex one
     bool is_folded;
+    bool is_windowed;
     int lanes;
     int64_t room; // floats of the real parts of all numbers in work
     int n_factors;

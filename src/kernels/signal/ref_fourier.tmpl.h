@@ -33,6 +33,7 @@ static void FN(read_block)(T *block, const fourier_job *j, const lane_places *pl
 static void FN(load_lanes)(double *re, double *im, const fourier_job *j, const lane_places *places)
 {
     const ot__fourier_side *from = &j->l->from;
+    const T *window = j->l->is_windowed ? j->l->window : NULL;
     const int parts = im == NULL ? 1 : 2;
     const size_t rest = (size_t)((j->f->n - from->used) * LANES) * sizeof(double);
     T block[2 * POINTS * LANES];
@@ -41,7 +42,8 @@ static void FN(load_lanes)(double *re, double *im, const fourier_job *j, const l
         n = OT_MIN(from->used - first, (int64_t)POINTS);
         FN(read_block)(block, j, places, first, n);
         for (int64_t p = 0; p < n; p++) {
-            const double count = point_count(from, first + p, j->f->n);
+            const double weight = window == NULL ? 1 : (double)window[first + p];
+            const double count = weight * point_count(from, first + p, j->f->n);
             const T *x = block + p * parts * LANES;
             const int64_t at = (first + p) * LANES;
 

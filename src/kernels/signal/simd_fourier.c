@@ -36,6 +36,39 @@ static void scale_floats(float *x, float by, int64_t first, int64_t last)
         x[i] *= by;
 }
 
+// ---- a window ----
+
+// A list of what real parts are multiplied by, then one for imaginary ones.
+static void spread_window(const ot__fast_fourier *f, float *to, const float *window)
+{
+    float *to_im = to + behind_list(f->points);
+
+    memset(to, 0, (size_t)(2 * behind_list(f->points)) * sizeof(float));
+    for (int64_t k = 0; k < f->points; k++) {
+        to[k] = window[f->is_packed ? 2 * k : k];
+        to_im[k] = window[f->is_packed ? 2 * k + 1 : k];
+    }
+}
+
+OT_SIMD_INLINE void weigh_at(complex_rows x, int64_t at, ot__vector re, ot__vector im)
+{
+    ot__vector_store(x.re + at, ot__vector_load(x.re + at) * re);
+    ot__vector_store(x.im + at, ot__vector_load(x.im + at) * im);
+}
+
+static void weigh_numbers(const ot__fast_fourier *f, complex_rows x, const float *by)
+{
+    const float *by_im = by + behind_list(f->points);
+
+    if (f->is_folded) {
+        for (int64_t k = 0; k < f->points; k += LANES)
+            weigh_at(x, k, ot__vector_load(by + k), ot__vector_load(by_im + k));
+        return;
+    }
+    for (int64_t k = 0; k < f->points; k++)
+        weigh_at(x, k * LANES, ot__vector_of(by[k]), ot__vector_of(by_im[k]));
+}
+
 // ---- a convolution with the chirp ----
 
 OT_SIMD_INLINE void multiply_at(complex_rows x, int64_t at, ot__vector wr, ot__vector wi)
@@ -309,13 +342,18 @@ static void run_fourier_groups(const ot__fast_fourier *f, const ot__fourier_line
     float *at = (float *)(((uintptr_t)scratch + 63) / 64 * 64);
     const complex_rows a = {at, at + f->room}, b = {at + 2 * f->room, at + 3 * f->room};
     const bool to_real = f->is_packed && l->to.parts == 1;
+    float *window = at + 4 * f->room;
 
+    if (l->is_windowed)
+        spread_window(f, window, l->window);
     for (int64_t group = first; group < last; group++) {
         const line_places from = find_places(f, l, &l->from, group);
         const line_places to = find_places(f, l, &l->to, group);
         complex_rows made;
 
         load_lines(a, x, &from, to_real ? spectrum_size(f, l) : f->points);
+        if (l->is_windowed)
+            weigh_numbers(f, a, window);
         if (to_real)
             made = run_complex_to_real(f, l, a, b);
         else if (f->is_packed)

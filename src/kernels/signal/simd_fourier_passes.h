@@ -117,6 +117,12 @@ OT_SIMD_INLINE void pass_odd(const factor_pass *s, complex_rows y, complex_rows 
     }
 }
 
+// Any odd factor, a number that the compiler does not know.
+static void pass_large(const factor_pass *s, complex_rows y, complex_rows x, int factor)
+{
+    pass_odd(s, y, x, factor);
+}
+
 static void pass_any(const factor_pass *s, complex_rows y, complex_rows x, int factor)
 {
     const bool is_last = s->groups == 1;
@@ -134,7 +140,7 @@ static void pass_any(const factor_pass *s, complex_rows y, complex_rows x, int f
     else if (factor == 8)
         is_last ? pass_even(s, y, x, 8, true) : pass_even(s, y, x, 8, false);
     else
-        pass_odd(s, y, x, factor);
+        pass_large(s, y, x, factor);
 }
 
 // Rows of x are point k of the transforms of every OT_VECTOR_LANES-th number, from each on; y is

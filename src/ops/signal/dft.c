@@ -163,20 +163,12 @@ static void dft_grad_infer(ot_infer *c)
 
 // ---- kernels ----
 
-// A transform along one axis.
-typedef struct dft_plan {
-    ot__fourier exact; // of reference kernels
-    ot__fast_fourier fast;
-    ot__fourier_lines lines;
-    int64_t n, n_parts; // n 0: there is nothing to do; -1: the shapes are none along this axis
-} dft_plan;
-
-// Where the axis is known only in the run, one for each that it may be.
+// Where the axis is known only in the run, one for each that it may be: of no points where there is
+// nothing to do, of -1 where the shapes are none along this axis.
 typedef struct dft_state {
-    const ot__fouriers *by; // NULL: reference kernels
-    int axis_input, axis;   // axis -1: as said
+    int axis_input, axis; // axis -1: as said
     int length_input;
-    dft_plan plan[OT_MAX_NDIM];
+    ot__transform plan[OT_MAX_NDIM];
 } dft_state;
 
 // An integer input that is constant; false: it is not there, or not constant.
@@ -253,67 +245,31 @@ static ot__fourier_lines lines_of(const dft *d, const ot_shape *x, const ot_shap
     return l;
 }
 
+// The lines along an axis.
 static ot_status plan_axis(ot_prep *p, const dft *d, const ot_shape *x, const ot_shape *y, int axis,
-                           const ot__fouriers *by, dft_plan *plan)
+                           ot__transform *plan)
 {
-    int64_t step = OT__FOURIER_LANES;
-    const int64_t n_written =
-        d->is_gradient ? ot__dims_count(x->dim, x->ndim) : ot__dims_count(y->dim, y->ndim);
+    const ot_shape *written = d->is_gradient ? x : y;
 
-    *plan = (dft_plan){0};
     OT_TRY(prep_dft_length(p, d, x, y, axis, &plan->n));
-    if (n_written == 0)
+    if (ot__dims_count(written->dim, written->ndim) == 0)
         plan->n = 0;
-    if (plan->n == 0)
-        return OT_OK;
-    plan->lines = lines_of(d, x, y, axis, plan->n);
-    if (by != NULL) {
-        ot__fast_fourier_plan(&plan->fast, plan->n, &plan->lines, by->lanes);
-        step = plan->fast.is_folded ? 1 : by->lanes;
-    }
-    plan->n_parts =
-        ot__fourier_parts(plan->n, plan->lines.outer * plan->lines.inner, step, ot_prep_threads(p));
+    if (plan->n > 0)
+        plan->lines = lines_of(d, x, y, axis, plan->n);
     return OT_OK;
 }
 
-// Bytes of a plan.
-typedef struct dft_sizes {
-    size_t tables, work, scratch; // work: while tables are made
-} dft_sizes;
-
-static dft_sizes sizes_of(const dft_plan *plan, const ot__fouriers *by)
-{
-    const int64_t points = by == NULL ? plan->n : plan->fast.points;
-    const int64_t table = ot__fourier_table_size(points), work = ot__fourier_scratch_size(points);
-
-    if (by == NULL)
-        return (dft_sizes){.tables = (size_t)table * sizeof(double),
-                           .work = (size_t)work * sizeof(double),
-                           .scratch = (size_t)(plan->n_parts * work) * sizeof(double)};
-    return (dft_sizes){
-        .tables = (size_t)(ot__fast_fourier_table_size(&plan->fast) + 1) / 2 * sizeof(double),
-        .work = (size_t)(table + work) * sizeof(double),
-        .scratch =
-            (size_t)(plan->n_parts * ot__fast_fourier_scratch_size(&plan->fast)) * sizeof(float)};
-}
-
-// The tables of all plans, one behind the other.
-static ot_status make_dft_tables(dft_state *s, char *tables, size_t work_size)
+// The tables of all plans, one behind the other, where they have bytes of `tables` each.
+static ot_status make_dft_tables(dft_state *s, char *tables, const size_t *sizes, size_t work_size)
 {
     double *work = ot__alloc(work_size);
 
     OT_TRY(ot__made(work));
-    for (int k = 0; k < OT_MAX_NDIM; k++) {
-        dft_plan *plan = &s->plan[k];
-
-        if (plan->n <= 0)
-            continue;
-        if (s->by == NULL)
-            ot__fourier_make(&plan->exact, plan->n, (double *)(void *)tables, work);
-        else
-            ot__fast_fourier_make(&plan->fast, (float *)(void *)tables, work);
-        tables += sizes_of(plan, s->by).tables;
-    }
+    for (int k = 0; k < OT_MAX_NDIM; k++)
+        if (s->plan[k].n > 0) {
+            ot__transform_make(&s->plan[k], tables, work);
+            tables += sizes[k];
+        }
     ot__free(work);
     return OT_OK;
 }
@@ -340,24 +296,26 @@ static bool may_be_along(const ot_prep *p, const dft *d, const ot_shape *x, cons
 }
 
 // The forward transform is of x and makes y.
-static ot_status prep_dft(ot_prep *p, const ot_shape *x, const ot_shape *y, const ot__fouriers *by)
+static ot_status prep_dft(ot_prep *p, const dft *d, const ot_shape *x, const ot_shape *y,
+                          const ot__fouriers *by)
 {
-    const dft d = read_dft(ot_prep_node(p));
-    dft_state planned = {.by = by, .axis_input = d.axis, .length_input = d.length}, *s;
-    dft_sizes all = {0};
+    dft_state planned = {.axis_input = d->axis, .length_input = d->length}, *s;
+    ot__transform_sizes all = {0};
+    size_t table_sizes[OT_MAX_NDIM] = {0};
 
-    OT_TRY(prep_dft_axis(p, &d, x->ndim, &planned.axis));
+    OT_TRY(prep_dft_axis(p, d, x->ndim, &planned.axis));
     for (int k = 0; k < x->ndim - 1; k++) {
-        dft_plan *plan = &planned.plan[k];
-        dft_sizes sizes;
+        ot__transform *plan = &planned.plan[k];
+        ot__transform_sizes sizes;
 
-        plan->n = -1;
-        if (planned.axis < 0 ? !may_be_along(p, &d, x, y, k) : planned.axis != k)
+        *plan = (ot__transform){.by = by, .n = -1};
+        if (planned.axis < 0 ? !may_be_along(p, d, x, y, k) : planned.axis != k)
             continue;
-        OT_TRY(plan_axis(p, &d, x, y, k, by, plan));
+        OT_TRY(plan_axis(p, d, x, y, k, plan));
         if (plan->n == 0)
             continue;
-        sizes = sizes_of(plan, by);
+        sizes = ot__transform_plan(plan, ot_prep_threads(p));
+        table_sizes[k] = sizes.tables;
         all.tables += sizes.tables;
         all.work = OT_MAX(all.work, sizes.work);
         all.scratch = OT_MAX(all.scratch, sizes.scratch);
@@ -366,53 +324,47 @@ static ot_status prep_dft(ot_prep *p, const ot_shape *x, const ot_shape *y, cons
     OT_TRY(ot__made(s));
     *s = planned;
     ot_prep_scratch(p, all.scratch);
-    return make_dft_tables(s, (char *)(s + 1), all.work);
+    return make_dft_tables(s, (char *)(s + 1), table_sizes, all.work);
 }
 
-static ot_status prep_dft_forward(ot_prep *p, const ot__fouriers *by)
+// Inference may have seen no shape of a gradient: it is checked here.
+static ot_status check_dft_grad(ot_prep *p, const dft *d, const ot_shape *x, const ot_shape *y)
 {
-    return prep_dft(p, &ot_prep_in(p, X)->shape, &ot_prep_out(p, 0)->shape, by);
-}
-
-// Inference may have seen no shape: it is checked here.
-static ot_status prep_dft_grad(ot_prep *p, const ot__fouriers *by)
-{
-    const dft d = read_dft(ot_prep_node(p));
-    const ot_shape *x = &ot_prep_out(p, 0)->shape, *y = &ot_prep_in(p, DY)->shape;
     bool fits = x->ndim == y->ndim && x->ndim >= 2;
     int axis;
 
     if (fits) {
-        OT_TRY(prep_dft_axis(p, &d, x->ndim, &axis));
+        OT_TRY(prep_dft_axis(p, d, x->ndim, &axis));
         fits = (axis < 0 || agree_beside(x, y, axis)) &&
-               y->dim[x->ndim - 1] == (takes_half(&d) ? 1 : 2) &&
-               (x->dim[x->ndim - 1] == 2 || (x->dim[x->ndim - 1] == 1 && !takes_half(&d)));
+               y->dim[x->ndim - 1] == (takes_half(d) ? 1 : 2) &&
+               (x->dim[x->ndim - 1] == 2 || (x->dim[x->ndim - 1] == 1 && !takes_half(d)));
     }
-    return fits ? prep_dft(p, x, y, by)
+    return fits ? OT_OK
                 : ot_prep_fail(p, OT_ERR_INVALID, "dY does not have the shape of the transform");
+}
+
+static ot_status prep_dft_or_grad(ot_prep *p, const ot__fouriers *by)
+{
+    const dft d = read_dft(ot_prep_node(p));
+    const ot_shape *in = &ot_prep_in(p, 0)->shape, *out = &ot_prep_out(p, 0)->shape;
+
+    if (!d.is_gradient)
+        return prep_dft(p, &d, in, out, by);
+    OT_TRY(check_dft_grad(p, &d, out, in));
+    return prep_dft(p, &d, out, in, by);
 }
 
 static ot_status dft_prep(ot_prep *p)
 {
-    return prep_dft_forward(p, NULL);
+    return prep_dft_or_grad(p, NULL);
 }
 
 static ot_status dft_prep_simd(ot_prep *p)
 {
-    return prep_dft_forward(p, ot__fouriers_best());
+    return prep_dft_or_grad(p, ot__fouriers_best());
 }
 
-static ot_status dft_grad_prep(ot_prep *p)
-{
-    return prep_dft_grad(p, NULL);
-}
-
-static ot_status dft_grad_prep_simd(ot_prep *p)
-{
-    return prep_dft_grad(p, ot__fouriers_best());
-}
-
-static ot_status choose_plan(const ot_run *r, const dft_plan **plan)
+static ot_status choose_plan(const ot_run *r, const ot__transform **plan)
 {
     const dft_state *s = r->state;
     const bool has_length = s->length_input < r->n_in && r->in[s->length_input] != NULL;
@@ -438,29 +390,16 @@ static ot_status choose_plan(const ot_run *r, const dft_plan **plan)
 #define RUN(name, suffix)                                                                          \
     static ot_status name(const ot_run *r)                                                         \
     {                                                                                              \
-        const dft_plan *plan;                                                                      \
+        const ot__transform *plan;                                                                 \
                                                                                                    \
         OT_TRY(choose_plan(r, &plan));                                                             \
         if (plan->n > 0)                                                                           \
-            ot__ref_fourier_##suffix(r->out[0]->data, r->in[0]->data, &plan->exact, &plan->lines,  \
-                                     plan->n_parts, r->scratch);                                   \
+            ot__transform_run_##suffix(plan, r->out[0]->data, r->in[0]->data, r->scratch);         \
         return OT_OK;                                                                              \
     }
 RUN(dft_run_f32, f32)
 RUN(dft_run_f64, f64)
 #undef RUN
-
-static ot_status dft_run_simd(const ot_run *r)
-{
-    const dft_state *s = r->state;
-    const dft_plan *plan;
-
-    OT_TRY(choose_plan(r, &plan));
-    if (plan->n > 0)
-        ot__fast_fourier_run(r->out[0]->data, r->in[0]->data, s->by, &plan->fast, &plan->lines,
-                             plan->n_parts, r->scratch);
-    return OT_OK;
-}
 
 // ---- gradient ----
 
@@ -527,17 +466,12 @@ static const ot_attr_spec dft_grad_attrs[] = {
     OT__FLAG_ATTR("onesided", 0),
     {0},
 };
-#define KERNELS(prep)                                                                              \
-    {                                                                                              \
-        OT__SIMD_KERNEL("T1: f32", NULL, prep##_simd, dft_run_simd),                               \
-            OT__REF_KERNEL("T1: f32", prep, dft_run_f32),                                          \
-            OT__REF_KERNEL("T1: f64", prep, dft_run_f64),                                          \
-        {                                                                                          \
-            0                                                                                      \
-        }                                                                                          \
-    }
-static const ot_kernel dft_kernels[] = KERNELS(dft_prep);
-static const ot_kernel dft_grad_kernels[] = KERNELS(dft_grad_prep);
+static const ot_kernel dft_kernels[] = {
+    OT__SIMD_KERNEL("T1: f32", NULL, dft_prep_simd, dft_run_f32),
+    OT__REF_KERNEL("T1: f32", dft_prep, dft_run_f32),
+    OT__REF_KERNEL("T1: f64", dft_prep, dft_run_f64),
+    {0},
+};
 #define DFT                                                                                        \
     .name = "DFT", .outputs = dft_out, .types = "T1: f32 f64; T2: i32 i64", .infer = dft_infer,    \
     .kernels = dft_kernels, .grad = dft_grad
@@ -555,7 +489,7 @@ const ot_op_def ot__op_dft_grad[] = {
      .attrs = dft_grad_attrs,
      .types = "T1: f32 f64; T2: i32 i64",
      .infer = dft_grad_infer,
-     .kernels = dft_grad_kernels,
+     .kernels = dft_kernels,
      .flags = OT_OP_NO_GRAD,
      .expand = ot__dft_grad_expand},
     {0},

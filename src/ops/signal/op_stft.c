@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // STFT: the transforms of frames of a signal (batch, length, parts), which begin frame_step apart
-// and are multiplied by a window.
+// and are multiplied by a window. Kernels read the frames where they lie in the signal; for
+// gradients they are gathered.
 #include "ops/signal/signal.h"
 
 enum { SIGNAL, STEP, WINDOW, LENGTH };
@@ -64,7 +65,113 @@ static void stft_infer(ot_infer *c)
                   is_onesided ? ot_infer_add(c, ot_infer_div(c, s.length, 2), 1) : s.length, 2));
 }
 
-// ---- what it is composed of ----
+// ---- kernels ----
+
+// `lines.from.inner` is set in the run: it is of the step.
+static ot__fourier_lines stft_lines(const ot_prep *p, int64_t length)
+{
+    const ot_shape *x = &ot_prep_in(p, SIGNAL)->shape, *y = &ot_prep_out(p, 0)->shape;
+    const int64_t frames = y->dim[1], points = y->dim[2], parts = x->dim[2];
+
+    return (ot__fourier_lines){.outer = x->dim[0],
+                               .inner = frames,
+                               .from = {.outer = x->dim[1] * parts,
+                                        .point = parts,
+                                        .used = length,
+                                        .points = length,
+                                        .parts = (int)parts},
+                               .to = {.outer = frames * points * 2,
+                                      .inner = points * 2,
+                                      .point = 2,
+                                      .used = points,
+                                      .points = points,
+                                      .parts = 2},
+                               .scale = 1,
+                               .is_windowed = ot_prep_in(p, WINDOW) != NULL};
+}
+
+// Of a frame; false: it is not known.
+static bool prep_frame_length(ot_prep *p, int64_t *length)
+{
+    const void *given = ot_prep_constant(p, LENGTH);
+
+    *length = ot_prep_in(p, SIGNAL)->shape.dim[1];
+    if (ot_prep_in(p, WINDOW) != NULL)
+        *length = ot_prep_in(p, WINDOW)->shape.dim[0];
+    else if (given != NULL)
+        *length = ot__ref_index_get(given, ot_dtype_size(ot_prep_in(p, LENGTH)->dtype), 0);
+    else
+        return ot_prep_in(p, LENGTH) == NULL;
+    return true;
+}
+
+static ot_status prep_stft(ot_prep *p, const ot__fouriers *by)
+{
+    ot__transform planned = {.by = by}, *t;
+    ot__transform_sizes sizes = {0};
+    double *work;
+
+    if (!prep_frame_length(p, &planned.n))
+        return ot_prep_fail(p, OT_ERR_UNSUPPORTED,
+                            "frame_length must be constant without a window");
+    planned.lines = stft_lines(p, planned.n);
+    if (planned.lines.outer * planned.lines.inner > 0)
+        sizes = ot__transform_plan(&planned, ot_prep_threads(p));
+    t = ot_prep_state(p, sizeof(*t) + sizes.tables);
+    OT_TRY(ot__made(t));
+    *t = planned;
+    if (sizes.work == 0)
+        return OT_OK;
+    ot_prep_scratch(p, sizes.scratch);
+    work = ot__alloc(sizes.work);
+    OT_TRY(ot__made(work));
+    ot__transform_make(t, t + 1, work);
+    ot__free(work);
+    return OT_OK;
+}
+
+static ot_status stft_prep(ot_prep *p)
+{
+    return prep_stft(p, NULL);
+}
+
+static ot_status stft_prep_simd(ot_prep *p)
+{
+    return prep_stft(p, ot__fouriers_best());
+}
+
+// The transform of this run, of no parts where there are no frames.
+static ot_status read_stft(const ot_run *r, ot__transform *t)
+{
+    const ot_shape *x = &r->in[SIGNAL]->shape, *y = &r->out[0]->shape;
+    const int64_t step = ot__arg_int(r->in[STEP], 0);
+
+    *t = *(const ot__transform *)r->state;
+    if (step < 1 || (x->dim[1] - t->n) / step + 1 != y->dim[1])
+        return ot_run_fail(r, OT_ERR_INVALID, "frame_step is %" PRId64 ", another was planned",
+                           step);
+    if (r->n_in > LENGTH && r->in[LENGTH] != NULL)
+        OT_TRY(ot__check_planned(ot__arg_int(r->in[LENGTH], 0), "points of a frame", t->n));
+    t->lines.from.inner = step * x->dim[2];
+    t->lines.window = t->lines.is_windowed ? r->in[WINDOW]->data : NULL;
+    return OT_OK;
+}
+
+#define RUN(name, suffix)                                                                          \
+    static ot_status name(const ot_run *r)                                                         \
+    {                                                                                              \
+        ot__transform t;                                                                           \
+                                                                                                   \
+        OT_TRY(read_stft(r, &t));                                                                  \
+        if (t.n_parts > 0)                                                                         \
+            ot__transform_run_##suffix(&t, r->out[0]->data, r->in[SIGNAL]->data, r->scratch);      \
+        return OT_OK;                                                                              \
+    }
+RUN(stft_run_f32, f32)
+RUN(stft_run_f64, f64)
+#undef RUN
+
+// ---- what it is composed of for gradients ----
 
 // A list of one number.
 static ot_value *emit_listed(ot_grad *g, ot_value *number)
@@ -125,6 +232,12 @@ static const ot_port stft_in[] = {
 };
 static const ot_port stft_out[] = {{"output", "T1", 0}, {0}};
 static const ot_attr_spec stft_attrs[] = {OT__FLAG_ATTR("onesided", 1), {0}};
+static const ot_kernel stft_kernels[] = {
+    OT__SIMD_KERNEL("T1: f32", NULL, stft_prep_simd, stft_run_f32),
+    OT__REF_KERNEL("T1: f32", stft_prep, stft_run_f32),
+    OT__REF_KERNEL("T1: f64", stft_prep, stft_run_f64),
+    {0},
+};
 const ot_op_def ot__op_stft[] = {
     {.name = "STFT",
      .since = 17,
@@ -133,6 +246,7 @@ const ot_op_def ot__op_stft[] = {
      .attrs = stft_attrs,
      .types = "T1: f32 f64; T2: i32 i64",
      .infer = stft_infer,
+     .kernels = stft_kernels,
      .train = stft_compose},
     {0},
 };
