@@ -28,10 +28,14 @@ static void choose_factors(ot__fast_fourier *f, int64_t n)
 }
 
 // Whether all lanes have the same line: it then stays in the first cache, but a vector of each lane
-// is needed at the end, and the line's length has to be a multiple of the lanes.
-static bool choose_folded(int64_t length, int64_t n_lines, int lanes)
+// is needed at the end, the line's length has to be a multiple of the lanes, and points that do not
+// follow each other are read one by one.
+static bool choose_folded(int64_t length, const ot__fourier_lines *l, int lanes)
 {
-    return length % lanes == 0 && (length >= lanes * lanes || 2 * n_lines <= lanes);
+    const bool is_dense = l->from.point == l->from.parts && l->to.point == l->to.parts;
+
+    return length % lanes == 0 &&
+           ((is_dense && length >= lanes * lanes) || 2 * l->outer * l->inner <= lanes);
 }
 
 // Parts lie at different places of the pages of memory: at the same one they would fall on the same
@@ -51,7 +55,7 @@ void ot__fast_fourier_plan(ot__fast_fourier *f, int64_t n, const ot__fourier_lin
     f->is_packed = n % 2 == 0 && l->from.parts + l->to.parts == 3;
     f->points = f->is_packed ? n / 2 : n;
     f->length = ot__fourier_length(f->points);
-    f->is_folded = choose_folded(f->length, l->outer * l->inner, lanes);
+    f->is_folded = choose_folded(f->length, l, lanes);
     choose_factors(f, f->is_folded ? f->length / lanes : f->length);
     f->room = choose_room(f);
     f->is_windowed = l->is_windowed;

@@ -124,8 +124,9 @@ void ot__fourier_make(ot__fourier *f, int64_t n, double *tables, double *scratch
 
 int64_t ot__fourier_parts(int64_t n, int64_t n_lines, int64_t step, int n_threads)
 {
+    enum { LEAST = OT_PAR_MIN / 4 }; // points of a thread: each takes many operations
     const int64_t n_groups = (n_lines + step - 1) / step;
-    const int64_t least = OT_PAR_MIN / OT_MIN(n * step, (int64_t)OT_PAR_MIN); // groups of a part
+    const int64_t least = LEAST / OT_MIN(n * step, (int64_t)LEAST); // groups of a part
 
     return OT_MAX(OT_MIN(n_groups / OT_MAX(least, 1), (int64_t)n_threads), 1);
 }

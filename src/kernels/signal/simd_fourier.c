@@ -315,16 +315,11 @@ static complex_rows run_complex_to_real(const ot__fast_fourier *f, const ot__fou
 static complex_rows run_complex(const ot__fast_fourier *f, const ot__fourier_lines *l,
                                 complex_rows x, complex_rows other)
 {
-    const int64_t floats = l->to.used * width_of(f);
     complex_rows y;
 
     if (l->from.is_doubled)
         double_inner(f, x, f->n);
     y = transform_by_sign(f, x, other, l->is_inverse);
-    if (l->scale != 1) {
-        scale_floats(y.re, (float)l->scale, 0, floats);
-        scale_floats(y.im, (float)l->scale, 0, floats);
-    }
     if (l->to.is_doubled)
         double_inner(f, y, l->to.used);
     return y;
@@ -360,7 +355,7 @@ static void run_fourier_groups(const ot__fast_fourier *f, const ot__fourier_line
             made = run_real_to_complex(f, l, a, b);
         else
             made = run_complex(f, l, a, b);
-        store_lines(y, made, &to, &l->to);
+        store_lines(y, made, &to, &l->to, f->is_packed ? 1 : (float)l->scale);
     }
 }
 

@@ -63,8 +63,8 @@ static void load_numbers(complex_rows y, const float *x, const line_places *p, i
         }
 }
 
-static void store_numbers(float *y, complex_rows x, const line_places *p, int64_t first,
-                          int64_t last)
+static void store_numbers(float *y, complex_rows x, const line_places *p, float scale,
+                          int64_t first, int64_t last)
 {
     const int lanes = p->is_folded ? 1 : OT_VECTOR_LANES;
 
@@ -72,9 +72,9 @@ static void store_numbers(float *y, complex_rows x, const line_places *p, int64_
         for (int64_t k = first; k < last; k++) {
             float *to = y + p->at[i] + k * p->step;
 
-            to[0] = x.re[k * lanes + i];
+            to[0] = scale * x.re[k * lanes + i];
             if (p->apart != 0 && k < p->whole)
-                to[p->apart] = x.im[k * lanes + i];
+                to[p->apart] = scale * x.im[k * lanes + i];
         }
 }
 
@@ -163,14 +163,14 @@ static void load_lines(complex_rows y, const float *x, const line_places *p, int
 
 // ---- storing ----
 
-static int64_t store_along(float *y, complex_rows x, const line_places *p)
+static int64_t store_along(float *y, complex_rows x, const line_places *p, float scale)
 {
     const int64_t rows = p->is_folded ? p->whole / OT_VECTOR_LANES : p->whole;
     const int64_t step = p->is_folded ? p->step * OT_VECTOR_LANES : p->step;
 
     for (int64_t k = 0; k < rows; k++) {
-        const ot__vector re = ot__vector_load(x.re + k * OT_VECTOR_LANES);
-        const ot__vector im = ot__vector_load(x.im + k * OT_VECTOR_LANES);
+        const ot__vector re = ot__vector_load(x.re + k * OT_VECTOR_LANES) * scale;
+        const ot__vector im = ot__vector_load(x.im + k * OT_VECTOR_LANES) * scale;
         float *to = y + p->at[0] + k * step;
 
         if (p->apart == 1) {
@@ -184,7 +184,7 @@ static int64_t store_along(float *y, complex_rows x, const line_places *p)
     return p->is_folded ? rows * OT_VECTOR_LANES : rows;
 }
 
-static int64_t store_squares(float *y, complex_rows x, const line_places *p)
+static int64_t store_squares(float *y, complex_rows x, const line_places *p, float scale)
 {
     enum { LANES = OT_VECTOR_LANES };
     const int64_t numbers = p->apart == 0 ? LANES : LANES / 2;
@@ -199,9 +199,9 @@ static int64_t store_squares(float *y, complex_rows x, const line_places *p)
         OT_SIMD_UNROLL
         for (int i = 0; i < LANES; i++) {
             if (p->apart == 0)
-                v[i] = ot__vector_load(re + i * LANES);
+                v[i] = ot__vector_load(re + i * LANES) * scale;
             else
-                v[i] = ot__vector_load((i % 2 == 0 ? re : im) + i / 2 * LANES);
+                v[i] = ot__vector_load((i % 2 == 0 ? re : im) + i / 2 * LANES) * scale;
         }
         turn_square(v);
         if (p->n == LANES) {
@@ -227,15 +227,16 @@ static void store_zeros(float *y, const ot__fourier_side *to, const line_places 
         }
 }
 
-static void store_lines(float *y, complex_rows x, const line_places *p, const ot__fourier_side *to)
+static void store_lines(float *y, complex_rows x, const line_places *p, const ot__fourier_side *to,
+                        float scale)
 {
     int64_t done = 0;
 
     if (p->is_folded ? are_dense(p) : p->are_side_by_side)
-        done = store_along(y, x, p);
+        done = store_along(y, x, p, scale);
     else if (!p->is_folded && are_dense(p))
-        done = store_squares(y, x, p);
-    store_numbers(y, x, p, done, p->whole + p->has_rest);
+        done = store_squares(y, x, p, scale);
+    store_numbers(y, x, p, scale, done, p->whole + p->has_rest);
     if (to->used < to->points)
         store_zeros(y, to, p);
 }

@@ -52,75 +52,135 @@ OT_SIMD_INLINE void pass_even(const factor_pass *s, complex_rows y, complex_rows
     }
 }
 
-// The factor is odd; where this is called a constant if it is small. Numbers at the same distance
-// from the first and the last are taken together.
-OT_SIMD_INLINE void pass_odd(const factor_pass *s, complex_rows y, complex_rows x, int factor)
+enum { MOST_PAIRS = OT__FOURIER_FACTOR / 2, SMALL_PAIRS = 3 };
+
+// Numbers at the same distance from the first and the last of an odd factor: their sum and their
+// difference.
+OT_SIMD_INLINE void take_pair(ot__vector *sums, ot__vector *offs, const float *low,
+                              const float *high)
 {
-    enum { MOST_PAIRS = OT__FOURIER_FACTOR / 2 };
+    const ot__vector a = ot__vector_load(low), b = ot__vector_load(high);
+
+    *sums = a + b;
+    *offs = a - b;
+}
+
+// Two numbers of the result, at the same distance from the first and the last, of `even` and of
+// i times `odd`, which have been summed with cosines and with sines.
+OT_SIMD_INLINE void give_pair(complex_rows low, complex_rows high, const ot__vector *even,
+                              const ot__vector *odd, const float *w, const float *v)
+{
+    ot__vector r = even[0] - odd[1], i = even[1] + odd[0];
+
+    multiply_by(&r, &i, ot__vector_of(w[0]), ot__vector_of(w[1]));
+    ot__vector_store(low.re, r);
+    ot__vector_store(low.im, i);
+    r = even[0] + odd[1];
+    i = even[1] - odd[0];
+    multiply_by(&r, &i, ot__vector_of(v[0]), ot__vector_of(v[1]));
+    ot__vector_store(high.re, r);
+    ot__vector_store(high.im, i);
+}
+
+// Number c of a run; the factor is a constant, 3, 5 or 7. `roots`: of the group.
+OT_SIMD_INLINE void give_small(const factor_pass *s, complex_rows y, complex_rows x, int factor,
+                               const float *roots)
+{
     const int64_t run = s->run, apart = s->groups * run;
     const int n_pairs = factor / 2;
     const float *of_factor = s->roots;
+    ot__vector sum_r[SMALL_PAIRS + 1], sum_i[SMALL_PAIRS + 1];
+    ot__vector off_r[SMALL_PAIRS + 1], off_i[SMALL_PAIRS + 1];
+    ot__vector all_r = ot__vector_load(x.re), all_i = ot__vector_load(x.im);
+
+    sum_r[0] = all_r;
+    sum_i[0] = all_i;
+    OT_SIMD_UNROLL
+    for (int k = 1; k <= n_pairs; k++) {
+        take_pair(&sum_r[k], &off_r[k], x.re + k * apart, x.re + (factor - k) * apart);
+        take_pair(&sum_i[k], &off_i[k], x.im + k * apart, x.im + (factor - k) * apart);
+        all_r += sum_r[k];
+        all_i += sum_i[k];
+    }
+    ot__vector_store(y.re, all_r);
+    ot__vector_store(y.im, all_i);
+    OT_SIMD_UNROLL
+    for (int j = 1; j <= n_pairs; j++) {
+        const complex_rows low = {y.re + j * run, y.im + j * run};
+        const complex_rows high = {y.re + (factor - j) * run, y.im + (factor - j) * run};
+        ot__vector even[2] = {sum_r[0], sum_i[0]}, odd[2] = {{0}, {0}};
+
+        OT_SIMD_UNROLL
+        for (int k = 1; k <= n_pairs; k++) {
+            const float *root = of_factor + 2 * (j * k % factor);
+
+            even[0] += sum_r[k] * root[0];
+            even[1] += sum_i[k] * root[0];
+            odd[0] += off_r[k] * root[1];
+            odd[1] += off_i[k] * root[1];
+        }
+        give_pair(low, high, even, odd, roots + 2 * j, roots + 2 * (factor - j));
+    }
+}
+
+// The same of any odd factor.
+static void give_large(const factor_pass *s, complex_rows y, complex_rows x, int factor,
+                       const float *roots)
+{
+    const int64_t run = s->run, apart = s->groups * run;
+    const int n_pairs = factor / 2;
+    ot__vector sum_r[MOST_PAIRS + 1], sum_i[MOST_PAIRS + 1];
+    ot__vector off_r[MOST_PAIRS + 1], off_i[MOST_PAIRS + 1];
+    ot__vector all_r = ot__vector_load(x.re), all_i = ot__vector_load(x.im);
+
+    sum_r[0] = all_r;
+    sum_i[0] = all_i;
+    for (int k = 1; k <= n_pairs; k++) {
+        take_pair(&sum_r[k], &off_r[k], x.re + k * apart, x.re + (factor - k) * apart);
+        take_pair(&sum_i[k], &off_i[k], x.im + k * apart, x.im + (factor - k) * apart);
+        all_r += sum_r[k];
+        all_i += sum_i[k];
+    }
+    ot__vector_store(y.re, all_r);
+    ot__vector_store(y.im, all_i);
+    for (int j = 1; j <= n_pairs; j++) {
+        const complex_rows low = {y.re + j * run, y.im + j * run};
+        const complex_rows high = {y.re + (factor - j) * run, y.im + (factor - j) * run};
+        ot__vector even[2] = {sum_r[0], sum_i[0]}, odd[2] = {{0}, {0}};
+        int at = 0;
+
+        for (int k = 1; k <= n_pairs; k++) {
+            const float *root;
+
+            at += at + j >= factor ? j - factor : j;
+            root = s->roots + 2 * at;
+            even[0] += sum_r[k] * root[0];
+            even[1] += sum_i[k] * root[0];
+            odd[0] += off_r[k] * root[1];
+            odd[1] += off_i[k] * root[1];
+        }
+        give_pair(low, high, even, odd, roots + 2 * j, roots + 2 * (factor - j));
+    }
+}
+
+// The factor is odd, and a constant where it is small.
+OT_SIMD_INLINE void pass_odd(const factor_pass *s, complex_rows y, complex_rows x, int factor)
+{
+    const int64_t run = s->run;
 
     for (int64_t p = 0; p < s->groups; p++) {
         const float *roots = s->roots + 2 * factor + 2 * (factor - 1) * p - 2;
 
         for (int64_t c = 0; c < run; c += OT_VECTOR_LANES) {
-            const float *xr = x.re + p * run + c, *xi = x.im + p * run + c;
-            float *yr = y.re + factor * p * run + c, *yi = y.im + factor * p * run + c;
-            ot__vector sum_r[MOST_PAIRS + 1], sum_i[MOST_PAIRS + 1];
-            ot__vector off_r[MOST_PAIRS + 1], off_i[MOST_PAIRS + 1];
-            ot__vector all_r = ot__vector_load(xr), all_i = ot__vector_load(xi);
+            const complex_rows from = {x.re + p * run + c, x.im + p * run + c};
+            const complex_rows to = {y.re + factor * p * run + c, y.im + factor * p * run + c};
 
-            sum_r[0] = all_r;
-            sum_i[0] = all_i;
-            OT_SIMD_UNROLL
-            for (int k = 1; k <= n_pairs; k++) {
-                const ot__vector low_r = ot__vector_load(xr + k * apart);
-                const ot__vector low_i = ot__vector_load(xi + k * apart);
-                const ot__vector high_r = ot__vector_load(xr + (factor - k) * apart);
-                const ot__vector high_i = ot__vector_load(xi + (factor - k) * apart);
-
-                sum_r[k] = low_r + high_r;
-                sum_i[k] = low_i + high_i;
-                off_r[k] = low_r - high_r;
-                off_i[k] = low_i - high_i;
-                all_r += sum_r[k];
-                all_i += sum_i[k];
-            }
-            ot__vector_store(yr, all_r);
-            ot__vector_store(yi, all_i);
-            OT_SIMD_UNROLL
-            for (int j = 1; j <= n_pairs; j++) {
-                const float *w = roots + 2 * j, *v = roots + 2 * (factor - j);
-                ot__vector even_r = sum_r[0], even_i = sum_i[0];
-                ot__vector odd_r = {0}, odd_i = {0}, r, i;
-                int at = 0;
-
-                OT_SIMD_UNROLL
-                for (int k = 1; k <= n_pairs; k++) {
-                    at += at + j >= factor ? j - factor : j;
-                    even_r += sum_r[k] * of_factor[2 * at];
-                    even_i += sum_i[k] * of_factor[2 * at];
-                    odd_r -= off_i[k] * of_factor[2 * at + 1]; // by -i
-                    odd_i += off_r[k] * of_factor[2 * at + 1];
-                }
-                r = even_r + odd_r;
-                i = even_i + odd_i;
-                ot__vector_store(yr + j * run, r * w[0] - i * w[1]);
-                ot__vector_store(yi + j * run, r * w[1] + i * w[0]);
-                r = even_r - odd_r;
-                i = even_i - odd_i;
-                ot__vector_store(yr + (factor - j) * run, r * v[0] - i * v[1]);
-                ot__vector_store(yi + (factor - j) * run, r * v[1] + i * v[0]);
-            }
+            if (factor <= 2 * SMALL_PAIRS + 1)
+                give_small(s, to, from, factor, roots);
+            else
+                give_large(s, to, from, factor, roots);
         }
     }
-}
-
-// Any odd factor, a number that the compiler does not know.
-static void pass_large(const factor_pass *s, complex_rows y, complex_rows x, int factor)
-{
-    pass_odd(s, y, x, factor);
 }
 
 static void pass_any(const factor_pass *s, complex_rows y, complex_rows x, int factor)
@@ -140,7 +200,7 @@ static void pass_any(const factor_pass *s, complex_rows y, complex_rows x, int f
     else if (factor == 8)
         is_last ? pass_even(s, y, x, 8, true) : pass_even(s, y, x, 8, false);
     else
-        pass_large(s, y, x, factor);
+        pass_odd(s, y, x, OT_MAX(factor, 2 * SMALL_PAIRS + 3));
 }
 
 // Rows of x are point k of the transforms of every OT_VECTOR_LANES-th number, from each on; y is
