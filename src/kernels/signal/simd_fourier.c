@@ -104,27 +104,31 @@ static void clear_numbers(const ot__fast_fourier *f, complex_rows x, int64_t fir
 
 // Of f->points numbers. With real and imaginary parts in each other's place a transform is its
 // inverse.
-static complex_rows transform_numbers(const ot__fast_fourier *f, complex_rows x, complex_rows other)
+static complex_rows transform_numbers(const ot__fast_fourier *f, complex_rows x, complex_rows other,
+                                      const direct_numbers *d)
 {
+    static const direct_numbers none = {0};
     complex_rows y;
 
     if (f->chirp == NULL)
-        return run_passes(f, x, other);
+        return run_passes(f, x, other, d);
     multiply_numbers(f, x, f->chirp, f->points);
     clear_numbers(f, x, f->points, f->length);
-    y = run_passes(f, x, other);
+    y = run_passes(f, x, other, &none);
     multiply_numbers(f, y, f->spectrum, f->length);
     other = other_of(y, x, other);
-    y = swapped_parts(run_passes(f, swapped_parts(y), swapped_parts(other)));
+    y = swapped_parts(run_passes(f, swapped_parts(y), swapped_parts(other), &none));
     multiply_numbers(f, y, f->chirp, f->points);
     return y;
 }
 
 static complex_rows transform_by_sign(const ot__fast_fourier *f, complex_rows x, complex_rows other,
-                                      bool is_inverse)
+                                      bool is_inverse, direct_numbers d)
 {
-    return is_inverse ? swapped_parts(transform_numbers(f, swapped_parts(x), swapped_parts(other)))
-                      : transform_numbers(f, x, other);
+    d.is_swapped = is_inverse;
+    return is_inverse
+               ? swapped_parts(transform_numbers(f, swapped_parts(x), swapped_parts(other), &d))
+               : transform_numbers(f, x, other, &d);
 }
 
 // ---- an even number of real points as half as many complex ones ----
@@ -277,10 +281,11 @@ static void double_inner(const ot__fast_fourier *f, complex_rows x, int64_t last
     scale_floats(x.im, 2, width_of(f), last * width_of(f));
 }
 
+// What lies in memory as the passes want it is not in x, or not to be given back.
 static complex_rows run_real_to_complex(const ot__fast_fourier *f, const ot__fourier_lines *l,
-                                        complex_rows x, complex_rows other)
+                                        complex_rows x, complex_rows other, direct_numbers d)
 {
-    const complex_rows z = transform_numbers(f, x, other), y = other_of(z, x, other);
+    const complex_rows z = transform_numbers(f, x, other, &d), y = other_of(z, x, other);
     const float scale = (float)(l->scale / 2), im_scale = l->is_inverse ? -scale : scale;
 
     copy_number(f, z, f->points, 0);
@@ -296,7 +301,7 @@ static complex_rows run_real_to_complex(const ot__fast_fourier *f, const ot__fou
 }
 
 static complex_rows run_complex_to_real(const ot__fast_fourier *f, const ot__fourier_lines *l,
-                                        complex_rows x, complex_rows other)
+                                        complex_rows x, complex_rows other, direct_numbers d)
 {
     const float scale = (float)(l->from.is_doubled ? l->scale : l->scale / 2);
     const float im_scale = l->is_inverse ? scale : -scale;
@@ -309,17 +314,17 @@ static complex_rows run_complex_to_real(const ot__fast_fourier *f, const ot__fou
         pack_pairs(f, other, x, scale, im_scale, true);
     else
         pack_pairs(f, other, x, scale, im_scale, false);
-    return transform_by_sign(f, other, x, true);
+    return transform_by_sign(f, other, x, true, d);
 }
 
 static complex_rows run_complex(const ot__fast_fourier *f, const ot__fourier_lines *l,
-                                complex_rows x, complex_rows other)
+                                complex_rows x, complex_rows other, direct_numbers d)
 {
     complex_rows y;
 
     if (l->from.is_doubled)
         double_inner(f, x, f->n);
-    y = transform_by_sign(f, x, other, l->is_inverse);
+    y = transform_by_sign(f, x, other, l->is_inverse, d);
     if (l->to.is_doubled)
         double_inner(f, y, l->to.used);
     return y;
@@ -331,32 +336,54 @@ static int64_t spectrum_size(const ot__fast_fourier *f, const ot__fourier_lines 
     return l->from.used > f->points + 1 ? f->n : f->points + 1;
 }
 
+static bool is_direct(const ot__fast_fourier *f, const ot__fourier_side *side, const line_places *p)
+{
+    return can_be_direct(f) && are_dense(p) && p->apart == 1 && p->whole == f->points &&
+           !p->has_rest && side->used == side->points && !side->is_doubled;
+}
+
+// What becomes of a group: what of it the passes do not read or write in its place is loaded and
+// stored here.
+static void run_fourier_group(const ot__fast_fourier *f, const ot__fourier_lines *l, float *y,
+                              const float *x, int64_t group, complex_rows a, complex_rows b,
+                              const float *window)
+{
+    const bool to_real = f->is_packed && l->to.parts == 1;
+    const bool from_real = f->is_packed && l->from.parts == 1;
+    const line_places from = find_places(f, l, &l->from, group);
+    const line_places to = find_places(f, l, &l->to, group);
+    direct_numbers d = {.scale = f->is_packed ? 1 : (float)l->scale};
+    complex_rows made;
+
+    if (!to_real && !l->is_windowed && is_direct(f, &l->from, &from))
+        d.from = x + from.at[0];
+    else
+        load_lines(a, x, &from, to_real ? spectrum_size(f, l) : f->points);
+    if (!from_real && is_direct(f, &l->to, &to))
+        d.to = y + to.at[0];
+    if (l->is_windowed)
+        weigh_numbers(f, a, window);
+    if (to_real)
+        made = run_complex_to_real(f, l, a, b, d);
+    else if (from_real)
+        made = run_real_to_complex(f, l, a, b, d);
+    else
+        made = run_complex(f, l, a, b, d);
+    if (d.to == NULL)
+        store_lines(y, made, &to, &l->to, d.scale);
+}
+
 static void run_fourier_groups(const ot__fast_fourier *f, const ot__fourier_lines *l, float *y,
                                const float *x, int64_t first, int64_t last, float *scratch)
 {
     float *at = (float *)(((uintptr_t)scratch + 63) / 64 * 64);
     const complex_rows a = {at, at + f->room}, b = {at + 2 * f->room, at + 3 * f->room};
-    const bool to_real = f->is_packed && l->to.parts == 1;
     float *window = at + 4 * f->room;
 
     if (l->is_windowed)
         spread_window(f, window, l->window);
-    for (int64_t group = first; group < last; group++) {
-        const line_places from = find_places(f, l, &l->from, group);
-        const line_places to = find_places(f, l, &l->to, group);
-        complex_rows made;
-
-        load_lines(a, x, &from, to_real ? spectrum_size(f, l) : f->points);
-        if (l->is_windowed)
-            weigh_numbers(f, a, window);
-        if (to_real)
-            made = run_complex_to_real(f, l, a, b);
-        else if (f->is_packed)
-            made = run_real_to_complex(f, l, a, b);
-        else
-            made = run_complex(f, l, a, b);
-        store_lines(y, made, &to, &l->to, f->is_packed ? 1 : (float)l->scale);
-    }
+    for (int64_t group = first; group < last; group++)
+        run_fourier_group(f, l, y, x, group, a, b, window);
 }
 
 const ot__fouriers OT_ISA_NAME(ot__fouriers) = {.lanes = LANES, .run = run_fourier_groups};

@@ -11,6 +11,15 @@ typedef struct complex_rows {
     float *re, *im;
 } complex_rows;
 
+// Memory that the first pass reads or the last one writes instead of a list: numbers one after the
+// other, real and imaginary parts in turns. NULL: it is not so.
+typedef struct direct_numbers {
+    const float *from;
+    float *to;
+    float scale;     // of what is written
+    bool is_swapped; // real and imaginary parts are in each other's place
+} direct_numbers;
+
 // Number p of `groups` times `factor` runs of x becomes `factor` runs of y, one after the other.
 typedef struct factor_pass {
     const float *roots; // of `factor` where it is odd, then all but the first of each group
@@ -18,8 +27,9 @@ typedef struct factor_pass {
 } factor_pass;
 
 // The factor is a constant, a power of 2. The roots of the one group of the last pass are 1.
+// `direct`, where it is not NULL, stands in the place of x.
 OT_SIMD_INLINE void pass_even(const factor_pass *s, complex_rows y, complex_rows x, int factor,
-                              bool is_last)
+                              bool is_last, const float *direct, bool is_swapped)
 {
     enum { MOST = 16 };
     const int64_t run = s->run, apart = s->groups * run;
@@ -34,8 +44,14 @@ OT_SIMD_INLINE void pass_even(const factor_pass *s, complex_rows y, complex_rows
 
             OT_SIMD_UNROLL
             for (int k = 0; k < factor; k++) {
-                r[k] = ot__vector_load(xr + c + k * apart);
-                i[k] = ot__vector_load(xi + c + k * apart);
+                if (direct != NULL && is_swapped) {
+                    load_parts(&i[k], &r[k], direct + 2 * (p * run + c + k * apart));
+                } else if (direct != NULL) {
+                    load_parts(&r[k], &i[k], direct + 2 * (p * run + c + k * apart));
+                } else {
+                    r[k] = ot__vector_load(xr + c + k * apart);
+                    i[k] = ot__vector_load(xi + c + k * apart);
+                }
             }
             transform_points(r, i, factor);
             ot__vector_store(yr + c, r[0]);
@@ -188,24 +204,43 @@ static void pass_any(const factor_pass *s, complex_rows y, complex_rows x, int f
     const bool is_last = s->groups == 1;
 
     if (factor == 2)
-        is_last ? pass_even(s, y, x, 2, true) : pass_even(s, y, x, 2, false);
+        is_last ? pass_even(s, y, x, 2, true, NULL, false)
+                : pass_even(s, y, x, 2, false, NULL, false);
     else if (factor == 3)
         pass_odd(s, y, x, 3);
     else if (factor == 4)
-        is_last ? pass_even(s, y, x, 4, true) : pass_even(s, y, x, 4, false);
+        is_last ? pass_even(s, y, x, 4, true, NULL, false)
+                : pass_even(s, y, x, 4, false, NULL, false);
     else if (factor == 5)
         pass_odd(s, y, x, 5);
     else if (factor == 7)
         pass_odd(s, y, x, 7);
     else if (factor == 8)
-        is_last ? pass_even(s, y, x, 8, true) : pass_even(s, y, x, 8, false);
+        is_last ? pass_even(s, y, x, 8, true, NULL, false)
+                : pass_even(s, y, x, 8, false, NULL, false);
     else
         pass_odd(s, y, x, OT_MAX(factor, 2 * SMALL_PAIRS + 3));
 }
 
-// Rows of x are point k of the transforms of every OT_VECTOR_LANES-th number, from each on; y is
-// the transform of all.
-static void pass_lanes(const ot__fast_fourier *f, complex_rows y, complex_rows x)
+// The first of several passes, of factor 4 or 8, from memory.
+static void pass_first(const factor_pass *s, complex_rows y, const direct_numbers *d, int factor)
+{
+    const complex_rows none = y;
+
+    if (factor == 4 && d->is_swapped)
+        pass_even(s, y, none, 4, false, d->from, true);
+    else if (factor == 4)
+        pass_even(s, y, none, 4, false, d->from, false);
+    else if (d->is_swapped)
+        pass_even(s, y, none, 8, false, d->from, true);
+    else
+        pass_even(s, y, none, 8, false, d->from, false);
+}
+
+// Rows of x are point k of the transforms of every OT_VECTOR_LANES-th number, from each on; y, or
+// what there is in its place, is the transform of all.
+OT_SIMD_INLINE void pass_lanes(const ot__fast_fourier *f, complex_rows y, complex_rows x,
+                               const direct_numbers *d)
 {
     enum { LANES = OT_VECTOR_LANES };
     const int64_t rows = f->length / LANES;
@@ -231,14 +266,43 @@ static void pass_lanes(const ot__fast_fourier *f, complex_rows y, complex_rows x
         // In this order: of fewer rows than lanes what is too much is written over by the next.
         OT_SIMD_UNROLL
         for (int a = 0; a < LANES; a++) {
-            ot__vector_store(y.re + first + a * rows, r[a]);
-            ot__vector_store(y.im + first + a * rows, i[a]);
+            const int64_t at = first + a * rows;
+
+            if (d == NULL) {
+                ot__vector_store(y.re + at, r[a]);
+                ot__vector_store(y.im + at, i[a]);
+            } else if (d->is_swapped) {
+                store_parts(d->to + 2 * at, i[a] * d->scale, r[a] * d->scale);
+            } else {
+                store_parts(d->to + 2 * at, r[a] * d->scale, i[a] * d->scale);
+            }
         }
     }
 }
 
-// Of f->length points; the result lies in what is given back, x or `other`.
-static complex_rows run_passes(const ot__fast_fourier *f, complex_rows x, complex_rows other)
+static void pass_lanes_to_list(const ot__fast_fourier *f, complex_rows y, complex_rows x)
+{
+    pass_lanes(f, y, x, NULL);
+}
+
+static void pass_lanes_direct(const ot__fast_fourier *f, complex_rows x, const direct_numbers *d)
+{
+    const direct_numbers kept = *d;
+
+    pass_lanes(f, x, x, &kept);
+}
+
+// Whether the first pass and the last can be of memory.
+static bool can_be_direct(const ot__fast_fourier *f)
+{
+    return f->is_folded && f->chirp == NULL && f->n_factors >= 2 &&
+           (f->factor[0] == 4 || f->factor[0] == 8) &&
+           f->length >= OT_VECTOR_LANES * OT_VECTOR_LANES;
+}
+
+// Of f->length points; the result lies in what is given back, x or `other`, if nowhere else.
+static complex_rows run_passes(const ot__fast_fourier *f, complex_rows x, complex_rows other,
+                               const direct_numbers *d)
 {
     const float *roots = f->roots;
     factor_pass s = {.groups = f->is_folded ? f->length / OT_VECTOR_LANES : f->length,
@@ -251,14 +315,20 @@ static complex_rows run_passes(const ot__fast_fourier *f, complex_rows x, comple
         s.groups /= factor;
         s.roots = roots;
         roots += ot__fourier_pass_size(factor, s.groups);
-        pass_any(&s, other, from, factor);
+        if (k == 0 && d->from != NULL)
+            pass_first(&s, other, d, factor);
+        else
+            pass_any(&s, other, from, factor);
         s.run *= factor;
         x = other;
         other = from;
     }
     if (!f->is_folded)
         return x;
-    pass_lanes(f, other, x);
+    if (d->to != NULL)
+        pass_lanes_direct(f, x, d);
+    else
+        pass_lanes_to_list(f, other, x);
     return other;
 }
 
