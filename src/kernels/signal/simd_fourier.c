@@ -172,6 +172,13 @@ OT_SIMD_INLINE void store_pair(complex_rows y, int64_t k, int64_t far, number_pa
     }
 }
 
+// To memory, a line that is folded.
+OT_SIMD_INLINE void store_pair_direct(float *y, int64_t k, int64_t far, number_pair p)
+{
+    store_parts(y + 2 * k, p.re, p.im);
+    store_parts(y + 2 * (far - LANES + 1), reverse_lanes(p.far_re), reverse_lanes(p.far_im));
+}
+
 OT_SIMD_INLINE ot__vector root_at(const float *roots, int64_t k, bool is_folded)
 {
     return is_folded ? ot__vector_load(roots + k) : ot__vector_of(roots[k]);
@@ -179,9 +186,10 @@ OT_SIMD_INLINE ot__vector root_at(const float *roots, int64_t k, bool is_folded)
 
 // With z the transform of x[2 j] + i x[2 j + 1], the sum of the even and of the odd points is
 // s = (z_k + conjugate of z_-k) / 2 and d = -i (z_k - conjugate of z_-k) / 2, and the transform of
-// x s + e^(-2 pi i k / n) d. y: all of it up to the middle, by twice the scale.
+// s + e^(-2 pi i k / n) d. y, or memory in its place: all of it up to the middle, by twice the
+// scale.
 OT_SIMD_INLINE void unpack_pairs(const ot__fast_fourier *f, complex_rows y, complex_rows z,
-                                 float re_scale, float im_scale, bool is_folded)
+                                 float re_scale, float im_scale, bool is_folded, float *direct)
 {
     const float *roots_re = f->pack_roots, *roots_im = roots_re + behind_list(f->points + 1);
 
@@ -197,7 +205,10 @@ OT_SIMD_INLINE void unpack_pairs(const ot__fast_fourier *f, complex_rows y, comp
                                    .far_re = (sum_r - turned_r) * re_scale,
                                    .far_im = (turned_i - sum_i) * im_scale};
 
-        store_pair(y, k, f->points - k, found, is_folded);
+        if (direct != NULL)
+            store_pair_direct(direct, k, f->points - k, found);
+        else
+            store_pair(y, k, f->points - k, found, is_folded);
     }
 }
 
@@ -285,14 +296,18 @@ static void double_inner(const ot__fast_fourier *f, complex_rows x, int64_t last
 static complex_rows run_real_to_complex(const ot__fast_fourier *f, const ot__fourier_lines *l,
                                         complex_rows x, complex_rows other, direct_numbers d)
 {
-    const complex_rows z = transform_numbers(f, x, other, &d), y = other_of(z, x, other);
+    const direct_numbers in = {.from = d.from};
+    const complex_rows z = transform_numbers(f, x, other, &in), y = other_of(z, x, other);
+    float *direct = d.to;
     const float scale = (float)(l->scale / 2), im_scale = l->is_inverse ? -scale : scale;
 
     copy_number(f, z, f->points, 0);
-    if (f->is_folded)
-        unpack_pairs(f, y, z, scale, im_scale, true);
+    if (direct != NULL)
+        unpack_pairs(f, y, z, scale, im_scale, true, direct);
+    else if (f->is_folded)
+        unpack_pairs(f, y, z, scale, im_scale, true, NULL);
     else
-        unpack_pairs(f, y, z, scale, im_scale, false);
+        unpack_pairs(f, y, z, scale, im_scale, false, NULL);
     if (l->to.is_doubled)
         double_inner(f, y, f->points);
     if (l->to.used > f->points + 1)
@@ -336,9 +351,10 @@ static int64_t spectrum_size(const ot__fast_fourier *f, const ot__fourier_lines 
     return l->from.used > f->points + 1 ? f->n : f->points + 1;
 }
 
-static bool is_direct(const ot__fast_fourier *f, const ot__fourier_side *side, const line_places *p)
+static bool is_direct(const ot__fast_fourier *f, const ot__fourier_side *side, const line_places *p,
+                      int64_t numbers)
 {
-    return can_be_direct(f) && are_dense(p) && p->apart == 1 && p->whole == f->points &&
+    return can_be_direct(f) && are_dense(p) && p->apart == 1 && p->whole == numbers &&
            !p->has_rest && side->used == side->points && !side->is_doubled;
 }
 
@@ -355,11 +371,11 @@ static void run_fourier_group(const ot__fast_fourier *f, const ot__fourier_lines
     direct_numbers d = {.scale = f->is_packed ? 1 : (float)l->scale};
     complex_rows made;
 
-    if (!to_real && !l->is_windowed && is_direct(f, &l->from, &from))
+    if (!to_real && !l->is_windowed && is_direct(f, &l->from, &from, f->points))
         d.from = x + from.at[0];
     else
         load_lines(a, x, &from, to_real ? spectrum_size(f, l) : f->points);
-    if (!from_real && is_direct(f, &l->to, &to))
+    if (is_direct(f, &l->to, &to, from_real ? f->points + 1 : f->points))
         d.to = y + to.at[0];
     if (l->is_windowed)
         weigh_numbers(f, a, window);

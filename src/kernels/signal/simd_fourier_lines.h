@@ -30,13 +30,17 @@ static line_places find_places(const ot__fast_fourier *f, const ot__fourier_line
                      .apart = is_packed ? side->point : side->parts - 1,
                      .whole = is_packed ? side->used / 2 : side->used,
                      .has_rest = is_packed && side->used % 2 != 0};
+    int64_t outer = first / l->inner, inner = first % l->inner;
 
     p.are_side_by_side = p.n == OT_VECTOR_LANES;
-    for (int i = 0; i < OT_VECTOR_LANES; i++) {
-        const int64_t line = OT_MIN(first + i, first + p.n - 1);
-
-        p.at[i] = line / l->inner * side->outer + line % l->inner * side->inner;
+    for (int i = 0; i < (f->is_folded ? 1 : OT_VECTOR_LANES); i++) {
+        p.at[i] = outer * side->outer + inner * side->inner;
         p.are_side_by_side = p.are_side_by_side && p.at[i] == p.at[0] + i * (p.apart == 1 ? 2 : 1);
+        inner += i + 1 < p.n;
+        if (inner == l->inner) {
+            inner = 0;
+            outer++;
+        }
     }
     return p;
 }
