@@ -19,7 +19,7 @@ static int64_t behind_list(int64_t n)
     return (n + ALIGNED - 1) / ALIGNED * ALIGNED;
 }
 
-static complex_rows swapped_parts(complex_rows x)
+static complex_rows with_parts_swapped(complex_rows x)
 {
     return (complex_rows){x.im, x.re};
 }
@@ -117,7 +117,7 @@ static complex_rows transform_numbers(const ot__fast_fourier *f, complex_rows x,
     y = run_passes(f, x, other, &none);
     multiply_numbers(f, y, f->spectrum, f->length);
     other = other_of(y, x, other);
-    y = swapped_parts(run_passes(f, swapped_parts(y), swapped_parts(other), &none));
+    y = with_parts_swapped(run_passes(f, with_parts_swapped(y), with_parts_swapped(other), &none));
     multiply_numbers(f, y, f->chirp, f->points);
     return y;
 }
@@ -126,9 +126,9 @@ static complex_rows transform_by_sign(const ot__fast_fourier *f, complex_rows x,
                                       bool is_inverse, direct_numbers d)
 {
     d.is_swapped = is_inverse;
-    return is_inverse
-               ? swapped_parts(transform_numbers(f, swapped_parts(x), swapped_parts(other), &d))
-               : transform_numbers(f, x, other, &d);
+    return is_inverse ? with_parts_swapped(transform_numbers(f, with_parts_swapped(x),
+                                                             with_parts_swapped(other), &d))
+                      : transform_numbers(f, x, other, &d);
 }
 
 // ---- an even number of real points as half as many complex ones ----
@@ -354,7 +354,7 @@ static int64_t spectrum_size(const ot__fast_fourier *f, const ot__fourier_lines 
 static bool is_direct(const ot__fast_fourier *f, const ot__fourier_side *side, const line_places *p,
                       int64_t numbers)
 {
-    return can_be_direct(f) && are_dense(p) && p->apart == 1 && p->whole == numbers &&
+    return can_pass_directly(f) && are_dense(p) && p->apart == 1 && p->whole == numbers &&
            !p->has_rest && side->used == side->points && !side->is_doubled;
 }
 

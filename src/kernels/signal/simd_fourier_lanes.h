@@ -79,7 +79,7 @@ OT_SIMD_INLINE void store_parts(float *y, ot__vector re, ot__vector im)
 }
 
 // Lane i of v[k] and lane k of v[i] change places.
-OT_SIMD_INLINE void turn_square(ot__vector *v)
+OT_SIMD_INLINE void transpose_lanes(ot__vector *v)
 {
     ot__vector fours[OT_VECTOR_LANES]; // [k % 4 * (lanes / 4) + row / 4]
     enum { FOURS = OT_VECTOR_LANES / 4 };

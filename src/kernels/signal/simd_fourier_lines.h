@@ -134,7 +134,7 @@ static int64_t load_squares(complex_rows y, const float *x, const line_places *p
         OT_SIMD_UNROLL
         for (int i = 0; i < LANES; i++)
             v[i] = ot__vector_load(x + p->at[i] + first * p->step);
-        turn_square(v);
+        transpose_lanes(v);
         if (p->apart == 0) {
             OT_SIMD_UNROLL
             for (int i = 0; i < LANES; i++)
@@ -207,7 +207,7 @@ static int64_t store_squares(float *y, complex_rows x, const line_places *p, flo
             else
                 v[i] = ot__vector_load((i % 2 == 0 ? re : im) + i / 2 * LANES) * scale;
         }
-        turn_square(v);
+        transpose_lanes(v);
         if (p->n == LANES) {
             OT_SIMD_UNROLL
             for (int i = 0; i < LANES; i++)

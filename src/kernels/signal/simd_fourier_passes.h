@@ -260,8 +260,8 @@ OT_SIMD_INLINE void pass_lanes(const ot__fast_fourier *f, complex_rows y, comple
             i[a] = ot__vector_load(x.im + LANES * row);
             multiply_by(&r[a], &i[a], wr, wi);
         }
-        turn_square(r);
-        turn_square(i);
+        transpose_lanes(r);
+        transpose_lanes(i);
         transform_points(r, i, LANES);
         // In this order: of fewer rows than lanes what is too much is written over by the next.
         OT_SIMD_UNROLL
@@ -293,7 +293,7 @@ static void pass_lanes_direct(const ot__fast_fourier *f, complex_rows x, const d
 }
 
 // Whether the first pass and the last can be of memory.
-static bool can_be_direct(const ot__fast_fourier *f)
+static bool can_pass_directly(const ot__fast_fourier *f)
 {
     return f->is_folded && f->chirp == NULL && f->n_factors >= 2 &&
            (f->factor[0] == 4 || f->factor[0] == 8) &&

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // STFT: the transforms of frames of a signal (batch, length, parts), which begin frame_step apart
-// and are multiplied by a window. Kernels read the frames where they lie in the signal; for
-// gradients they are gathered.
+// and are multiplied by a window. Kernels read the frames where they lie in the signal.
 #include "ops/signal/signal.h"
 
 enum { SIGNAL, STEP, WINDOW, LENGTH };
@@ -171,7 +170,7 @@ RUN(stft_run_f32, f32)
 RUN(stft_run_f64, f64)
 #undef RUN
 
-// ---- what it is composed of for gradients ----
+// ---- gradient ----
 
 // A list of one number.
 static ot_value *emit_listed(ot_grad *g, ot_value *number)
@@ -205,22 +204,48 @@ static ot_value *emit_frame_places(ot_grad *g)
     return ot_emit2(g, "Add", starts, ot__emit_count_up(g, ot__emit_at(g, length, 0)));
 }
 
-static void stft_compose(ot_grad *g)
+// The gradient of the frames, of the shape that they have once they are gathered.
+static ot_value *emit_frames_grad(ot_grad *g, ot_value *frames)
 {
-    static const int64_t behind = 1, axis = 2;
+    static const int64_t axis = 2;
+    ot_value *const in[] = {ot_grad_dy(g, 0), ot_emit_shape(g, frames)};
+    ot_node *node = ot_emit(g, "ai.onnxtrain.DFTGrad", NULL, in, 2, 1);
+
+    ot_emit_int(g, node, "axis", axis);
+    ot_emit_int(g, node, "inverse", 0);
+    ot_emit_int(g, node, "onesided", ot_attr_int(ot_grad_node(g), "onesided"));
+    return ot_emit_output(g, node, 0);
+}
+
+// Y = DFT(window * frames):  dframes = window * DFTGrad(dY), summed where frames overlap, and
+// dwindow = frames * DFTGrad(dY), summed over all frames.
+static void stft_grad(ot_grad *g)
+{
+    static const int64_t behind = 1;
     ot_value *const in[] = {ot_grad_x(g, SIGNAL), emit_frame_places(g)};
-    ot_value *window = ot_grad_x(g, WINDOW), *frames;
+    ot_value *window = ot_grad_x(g, WINDOW), *frames, *dframes, *dwindow;
 
     if (in[1] == NULL)
         return;
     frames = ot_emit_output(g, ot_emit(g, "Gather", "axis = 1", in, 2, 1), 0);
-    if (window != NULL) {
+    dframes = emit_frames_grad(g, frames);
+    if (window != NULL)
         window = ot_emit2(g, "Unsqueeze", window, ot_emit_constant_i64(g, &behind, 1));
-        frames = ot_emit2(g, "Mul", frames, window);
+    if (window != NULL && ot_grad_wants(g, WINDOW)) {
+        dwindow = ot_emit_sum_to(g, ot_emit2(g, "Mul", dframes, frames), window);
+        ot_grad_set_dx(g, WINDOW,
+                       ot_emit2(g, "Squeeze", dwindow, ot_emit_constant_i64(g, &behind, 1)));
     }
-    ot_expand_set(
-        g, 0,
-        ot__emit_dft(g, frames, NULL, axis, false, ot_attr_int(ot_grad_node(g), "onesided") != 0));
+    if (ot_grad_wants(g, SIGNAL)) {
+        ot_value *shape = ot_emit_shape(g, in[0]);
+        ot_value *const of_gather[] = {
+            shape, in[1], window == NULL ? dframes : ot_emit2(g, "Mul", dframes, window)};
+
+        ot_grad_set_dx(
+            g, SIGNAL,
+            ot_emit_output(g, ot_emit(g, "com.microsoft.GatherGrad", "axis = 1", of_gather, 3, 1),
+                           0));
+    }
 }
 
 static const ot_port stft_in[] = {
@@ -247,6 +272,6 @@ const ot_op_def ot__op_stft[] = {
      .types = "T1: f32 f64; T2: i32 i64",
      .infer = stft_infer,
      .kernels = stft_kernels,
-     .train = stft_compose},
+     .grad = stft_grad},
     {0},
 };
