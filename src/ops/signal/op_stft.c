@@ -89,42 +89,66 @@ static ot__fourier_lines stft_lines(const ot_prep *p, int64_t length)
                                .is_windowed = ot_prep_in(p, WINDOW) != NULL};
 }
 
-// Of a frame; false: it is not known.
-static bool prep_frame_length(ot_prep *p, int64_t *length)
+// One transform, or where the length of frames is known only in the run one for each that it may
+// be: two lengths have a half spectrum of the same size.
+enum { MOST_LENGTHS = 2 };
+typedef struct stft_state {
+    int n;
+    ot__transform transform[MOST_LENGTHS];
+} stft_state;
+
+// How many lengths a frame may have.
+static int prep_frame_lengths(ot_prep *p, int64_t lengths[MOST_LENGTHS])
 {
     const void *given = ot_prep_constant(p, LENGTH);
+    const int64_t made = ot_prep_out(p, 0)->shape.dim[2];
+    int n = 0;
 
-    *length = ot_prep_in(p, SIGNAL)->shape.dim[1];
+    lengths[0] = ot_prep_in(p, SIGNAL)->shape.dim[1];
     if (ot_prep_in(p, WINDOW) != NULL)
-        *length = ot_prep_in(p, WINDOW)->shape.dim[0];
+        lengths[0] = ot_prep_in(p, WINDOW)->shape.dim[0];
     else if (given != NULL)
-        *length = ot__ref_index_get(given, ot_dtype_size(ot_prep_in(p, LENGTH)->dtype), 0);
-    else
-        return ot_prep_in(p, LENGTH) == NULL;
-    return true;
+        lengths[0] = ot__ref_index_get(given, ot_dtype_size(ot_prep_in(p, LENGTH)->dtype), 0);
+    else if (ot_prep_in(p, LENGTH) != NULL && ot_attr_int(ot_prep_node(p), "onesided") == 0)
+        lengths[0] = made;
+    else if (ot_prep_in(p, LENGTH) != NULL)
+        for (int64_t length = OT_MAX(2 * made - 2, (int64_t)1); length < 2 * made; length++)
+            lengths[n++] = length;
+    return OT_MAX(n, 1);
 }
 
 static ot_status prep_stft(ot_prep *p, const ot__fouriers *by)
 {
-    ot__transform planned = {.by = by}, *t;
-    ot__transform_sizes sizes = {0};
+    stft_state planned = {0}, *s;
+    ot__transform_sizes sizes[MOST_LENGTHS] = {{0}}, all = {0};
+    int64_t lengths[MOST_LENGTHS];
     double *work;
+    char *tables;
 
-    if (!prep_frame_length(p, &planned.n))
-        return ot_prep_fail(p, OT_ERR_UNSUPPORTED,
-                            "frame_length must be constant without a window");
-    planned.lines = stft_lines(p, planned.n);
-    if (planned.lines.outer * planned.lines.inner > 0)
-        sizes = ot__transform_plan(&planned, ot_prep_threads(p));
-    t = ot_prep_state(p, sizeof(*t) + sizes.tables);
-    OT_TRY(ot__made(t));
-    *t = planned;
-    if (sizes.work == 0)
+    planned.n = prep_frame_lengths(p, lengths);
+    for (int k = 0; k < planned.n; k++) {
+        ot__transform *t = &planned.transform[k];
+
+        *t = (ot__transform){.by = by, .n = lengths[k], .lines = stft_lines(p, lengths[k])};
+        if (t->lines.outer * t->lines.inner > 0)
+            sizes[k] = ot__transform_plan(t, ot_prep_threads(p));
+        all.tables += sizes[k].tables;
+        all.work = OT_MAX(all.work, sizes[k].work);
+        all.scratch = OT_MAX(all.scratch, sizes[k].scratch);
+    }
+    s = ot_prep_state(p, sizeof(*s) + all.tables);
+    OT_TRY(ot__made(s));
+    *s = planned;
+    if (all.work == 0)
         return OT_OK;
-    ot_prep_scratch(p, sizes.scratch);
-    work = ot__alloc(sizes.work);
+    ot_prep_scratch(p, all.scratch);
+    work = ot__alloc(all.work);
     OT_TRY(ot__made(work));
-    ot__transform_make(t, t + 1, work);
+    tables = (char *)(s + 1);
+    for (int k = 0; k < s->n; k++) {
+        ot__transform_make(&s->transform[k], tables, work);
+        tables += sizes[k].tables;
+    }
     ot__free(work);
     return OT_OK;
 }
@@ -142,15 +166,17 @@ static ot_status stft_prep_simd(ot_prep *p)
 // The transform of this run, of no parts where there are no frames.
 static ot_status read_stft(const ot_run *r, ot__transform *t)
 {
+    const stft_state *s = r->state;
     const ot_shape *x = &r->in[SIGNAL]->shape, *y = &r->out[0]->shape;
     const int64_t step = ot__arg_int(r->in[STEP], 0);
+    const bool has_length = r->n_in > LENGTH && r->in[LENGTH] != NULL;
+    const int64_t length = has_length ? ot__arg_int(r->in[LENGTH], 0) : s->transform[0].n;
 
-    *t = *(const ot__transform *)r->state;
-    if (step < 1 || (x->dim[1] - t->n) / step + 1 != y->dim[1])
+    *t = s->transform[s->n > 1 && length == s->transform[1].n ? 1 : 0];
+    OT_TRY(ot__check_planned(length, "points of a frame", t->n));
+    if (step < 1 || t->n > x->dim[1] || (x->dim[1] - t->n) / step + 1 != y->dim[1])
         return ot_run_fail(r, OT_ERR_INVALID, "frame_step is %" PRId64 ", another was planned",
                            step);
-    if (r->n_in > LENGTH && r->in[LENGTH] != NULL)
-        OT_TRY(ot__check_planned(ot__arg_int(r->in[LENGTH], 0), "points of a frame", t->n));
     t->lines.from.inner = step * x->dim[2];
     t->lines.window = t->lines.is_windowed ? r->in[WINDOW]->data : NULL;
     return OT_OK;
