@@ -250,8 +250,15 @@ static void copy_number(const ot__fast_fourier *f, complex_rows x, int64_t to, i
 static void mirror_spectrum(const ot__fast_fourier *f, complex_rows x)
 {
     const int64_t width = width_of(f);
+    int64_t first = f->points + 1;
 
-    for (int64_t k = f->points + 1; k < f->n; k++)
+    for (; f->is_folded && first + LANES <= f->n; first += LANES) {
+        const int64_t from = f->n - first - LANES + 1;
+
+        ot__vector_store(x.re + first, reverse_lanes(ot__vector_load(x.re + from)));
+        ot__vector_store(x.im + first, -reverse_lanes(ot__vector_load(x.im + from)));
+    }
+    for (int64_t k = first; k < f->n; k++)
         for (int64_t i = 0; i < width; i++) {
             x.re[k * width + i] = x.re[(f->n - k) * width + i];
             x.im[k * width + i] = -x.im[(f->n - k) * width + i];
