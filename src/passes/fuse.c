@@ -14,13 +14,19 @@ ot_node *ot__fuse_only_reader(const ot__fusing *f, const ot_value *value)
     return use->node;
 }
 
-bool ot__fuse_integer(const ot_node *node, int i, int64_t *number)
+const ot_tensor *ot__fuse_constant(const ot_node *node, int i)
 {
     const ot_value *value = i < node->n_inputs ? node->inputs[i] : NULL;
-    const ot_tensor *tensor = value == NULL ? NULL
-                              : value->constant != NULL && !value->is_input
-                                  ? value->constant
-                                  : ot__match_constant(value->producer);
+
+    if (value == NULL)
+        return NULL;
+    return value->constant != NULL && !value->is_input ? value->constant
+                                                       : ot__match_constant(value->producer);
+}
+
+bool ot__fuse_integer(const ot_node *node, int i, int64_t *number)
+{
+    const ot_tensor *tensor = ot__fuse_constant(node, i);
 
     if (tensor == NULL || ot_tensor_count(tensor) != 1 ||
         (tensor->dtype != OT_I64 && tensor->dtype != OT_I32))

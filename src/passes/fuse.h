@@ -17,6 +17,7 @@ ot_status ot__fuse_clip(ot_model *model);
 ot_status ot__fuse_conv(ot_model *model);
 ot_status ot__fuse_elementwise(ot_model *model);
 ot_status ot__fuse_gates(ot_model *model);
+ot_status ot__fuse_gather(ot_model *model);
 ot_status ot__fuse_gemm(ot_model *model);
 ot_status ot__fuse_parts(ot_model *model);
 ot_status ot__fuse_pool(ot_model *model);
@@ -40,8 +41,9 @@ typedef struct ot__fusing {
 ot_status ot__fuse_each(ot_model *model, ot_status (*fuse)(ot__fusing *f, ot_node *node));
 // The node that alone reads `value`; NULL when there are others or it is gone already.
 ot_node *ot__fuse_only_reader(const ot__fusing *f, const ot_value *value);
-// Input i as an integer that is the same in every run; false: it is none, or there is no such
-// input.
+// Input i where it is the same in every run; NULL: it is not, or there is no such input.
+const ot_tensor *ot__fuse_constant(const ot_node *node, int i);
+// The same as one integer; false: it is none.
 bool ot__fuse_integer(const ot_node *node, int i, int64_t *number);
 // The elements first .. end - 1 along an axis of `whole`, whose extents are numbers, that a Slice
 // takes or a SliceGrad gives back, by its inputs from `i` on (starts). False: along several axes,

@@ -3,6 +3,7 @@
 #include "passes/fuse.h"
 
 static const ot__fusion fusions[] = {
+    {"fuse_gather", ot__fuse_gather},
     {"fuse_batch_norm", ot__fuse_batch_norm},
     {"fuse_pool", ot__fuse_pool},
     {"fuse_conv", ot__fuse_conv},
