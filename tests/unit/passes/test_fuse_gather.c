@@ -2,11 +2,11 @@
 #include "evaluate.h"
 #include "passes/fuse.h"
 
-// Fuses a copy of a graph of x (2, 3, 1) and dy with 6 elements, and checks that y and dx stay the
-// same; how many nodes are a Reshape then.
+// Fuses a copy of a graph of x (2, 3, 1) and dy with up to 12 elements, and checks that y and dx
+// stay the same; how many nodes are a Reshape then.
 static int reshapes_of(const char *text)
 {
-    static const double numbers[] = {1, 2, 3, 4, 5, 6};
+    static const double numbers[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     ot_model *model = read_prepared(text), *fused = read_prepared(text);
     const ot_shape dy = find_value(model, "dy")->shape;
     evaluation before = {0}, after = {0};
