@@ -21,6 +21,7 @@ ot_status ot__fuse_gather(ot_model *model);
 ot_status ot__fuse_gemm(ot_model *model);
 ot_status ot__fuse_parts(ot_model *model);
 ot_status ot__fuse_pool(ot_model *model);
+ot_status ot__fuse_products(ot_model *model);
 ot_status ot__fuse_slope(ot_model *model);
 ot_status ot__fuse_table(ot_model *model);
 ot_status ot__fuse_transpose(ot_model *model);

@@ -9,6 +9,7 @@ static const ot__fusion fusions[] = {
     {"fuse_conv", ot__fuse_conv},
     {"fuse_transpose", ot__fuse_transpose}, // before the product has another form
     {"fuse_slope", ot__fuse_slope},         // before the product takes the gradient along
+    {"fuse_products", ot__fuse_products},   // before the product has another form
     {"fuse_gemm", ot__fuse_gemm},
     {"fuse_gates", ot__fuse_gates},
     {"fuse_parts", ot__fuse_parts}, // after the gates, which look for the same gradients
