@@ -56,6 +56,23 @@ bool ot__fuse_range(const ot_node *node, int i, const ot_shape *whole, int *axis
     return *first >= 0 && *first < *end;
 }
 
+int ot__fuse_axis(const ot_node *node, const ot_shape *whole)
+{
+    const int64_t stated = ot_attr_int(node, "axis");
+    const int64_t axis = stated < 0 ? stated + whole->ndim : stated;
+
+    return axis >= 0 && axis < whole->ndim ? (int)axis : -1;
+}
+
+ot_value *ot__fuse_list(ot__builder *b, const char *name, const int64_t *numbers, int n)
+{
+    ot_value *list = ot__build_initializer(b, name, OT_I64, &OT_SHAPE(n));
+
+    for (int i = 0; list != NULL && i < n; i++)
+        ((int64_t *)ot_tensor_data(list->constant))[i] = numbers[i];
+    return list;
+}
+
 ot_status ot__fuse_add(ot__fusing *f, const char *op_type, const char *name, ot_value **inputs,
                        int n_inputs, ot_value **outputs, int n_outputs, ot_node **out)
 {

@@ -51,6 +51,10 @@ bool ot__fuse_integer(const ot_node *node, int i, int64_t *number);
 // in steps, none, or it is not known.
 bool ot__fuse_range(const ot_node *node, int i, const ot_shape *whole, int *axis, int64_t *first,
                     int64_t *end);
+// The node's attribute `axis`, of a value of shape `whole`; -1: it has no such axis.
+int ot__fuse_axis(const ot_node *node, const ot_shape *whole);
+// A new initializer of int64.
+ot_value *ot__fuse_list(ot__builder *b, const char *name, const int64_t *numbers, int n);
 // A node of ai.onnxtrain; its attributes and ot__op_infer are left to the caller.
 ot_status ot__fuse_add(ot__fusing *f, const char *op_type, const char *name, ot_value **inputs,
                        int n_inputs, ot_value **outputs, int n_outputs, ot_node **out);

@@ -10,13 +10,13 @@ enum { GRAD_INDICES = 1, GRAD_DY }; // of its gradient
 static bool takes_every_slice(const ot_node *node, int indices, const ot_value *whole)
 {
     const ot_tensor *tensor = ot__fuse_constant(node, indices);
-    int64_t axis, extent;
+    int64_t extent;
+    int axis;
 
     if (tensor == NULL || !whole->has_shape)
         return false;
-    axis = ot_attr_int(node, "axis");
-    axis += axis < 0 ? whole->shape.ndim : 0;
-    if (axis < 0 || axis >= whole->shape.ndim)
+    axis = ot__fuse_axis(node, &whole->shape);
+    if (axis < 0)
         return false;
     extent = whole->shape.dim[axis];
     if (ot_tensor_count(tensor) != extent)
@@ -34,14 +34,11 @@ static ot_status reshape_instead(ot__fusing *f, ot_node *node, ot_value *x)
 {
     ot__builder b = {.graph = f->graph};
     const ot_shape *shape = &node->outputs[0]->shape;
-    ot_value *list = ot__build_initializer(&b, ot__build_name(&b, "%s/shape", node->name), OT_I64,
-                                           &OT_SHAPE(shape->ndim));
+    ot_value *in[2] = {x, NULL};
 
-    for (int i = 0; list != NULL && i < shape->ndim; i++)
-        ((int64_t *)ot_tensor_data(list->constant))[i] = shape->dim[i];
+    in[1] = ot__fuse_list(&b, ot__build_name(&b, "%s/shape", node->name), shape->dim, shape->ndim);
     ot__node_detach(node);
-    ot__op_settle(&b, ot__op_build(&b, "", "Reshape", node->name, (ot_value *[]){x, list}, 2,
-                                   node->outputs, 1));
+    ot__op_settle(&b, ot__op_build(&b, "", "Reshape", node->name, in, 2, node->outputs, 1));
     return b.status;
 }
 

@@ -23,7 +23,6 @@ static bool read_part_of(const ot__fusing *f, const ot_node *sum, int at, part *
     const ot_value *gradient = sum->inputs[at];
     const ot_node *node = gradient->producer;
     const ot_shape *whole = &sum->outputs[0]->shape;
-    int64_t axis;
 
     p->at = at;
     if (ot__fuse_only_reader(f, gradient) != sum ||
@@ -36,10 +35,9 @@ static bool read_part_of(const ot__fusing *f, const ot_node *sum, int at, part *
     if (!ot__node_is(node, "com.microsoft", "GatherGrad") ||
         !ot__fuse_integer(node, GATHER_INDEX, &p->first))
         return false;
-    axis = ot_attr_int(node, "axis");
-    p->axis = (int)(axis < 0 ? axis + whole->ndim : axis);
+    p->axis = ot__fuse_axis(node, whole);
     p->dy = node->inputs[GATHER_DY];
-    if (p->axis < 0 || p->axis >= whole->ndim)
+    if (p->axis < 0)
         return false;
     p->first += p->first < 0 ? whole->dim[p->axis] : 0;
     p->end = p->first + 1;
@@ -92,12 +90,7 @@ static int choose_parts(part *parts, int n)
 static ot_value *list_of(ot__builder *b, const ot_node *node, const char *what,
                          const int64_t *numbers, int n)
 {
-    ot_value *list = ot__build_initializer(b, ot__build_name(b, "%s/%s", node->name, what), OT_I64,
-                                           &OT_SHAPE(n));
-
-    for (int i = 0; list != NULL && i < n; i++)
-        ((int64_t *)ot_tensor_data(list->constant))[i] = numbers[i];
-    return list;
+    return ot__fuse_list(b, ot__build_name(b, "%s/%s", node->name, what), numbers, n);
 }
 
 // The part with its axis, where an index has taken that, and with zeros from `from` to `to`.
@@ -110,10 +103,8 @@ static ot_value *build_piece(ot__builder *b, const ot_node *sum, const part *p, 
 
     shape.dim[p->axis] = p->end - p->first;
     if (!piece->has_shape || !ot__shape_equal(&piece->shape, &shape)) {
-        ot_value *whole = list_of(b, node, "part", shape.dim, shape.ndim);
-
         in[0] = piece;
-        in[1] = whole;
+        in[1] = list_of(b, node, "part", shape.dim, shape.ndim);
         piece = ot__build_value(b, ot__build_name(b, "%s/part_of", node->name));
         ot__op_settle(b, ot__op_build(b, "", "Reshape", node->name, in, 2, &piece, 1));
     }

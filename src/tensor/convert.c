@@ -355,11 +355,18 @@ bool ot__convert_range(void *to, ot_dtype to_dtype, int64_t to_first, ot__elemen
 {
     const bool is_plain = ot__plain_loop_of(to_dtype, from.dtype) != NULL;
     const int64_t step = is_plain ? count : PIECE; // nothing is put down on the way
+    const size_t size = ot_dtype_size(to_dtype);
     target t = {to, to_dtype, NULL, rule};
     format open;
 
     if (!is_convertible(to_dtype) || !is_convertible(from.dtype))
         return false;
+    if (to_dtype == from.dtype && to_dtype != OT_BOOL && size > 0) { // NaN keeps its bits
+        if (count > 0)
+            memmove(t.data + (size_t)to_first * size,
+                    (const uint8_t *)from.data + (size_t)from.first * size, (size_t)count * size);
+        return true;
+    }
     t.format = as_told(format_of(to_dtype), rule, &open);
     for (int64_t i = 0; i < count; i += step, from.first += step)
         convert_piece(&t, to_first + i, from, OT_MIN(count - i, step));

@@ -5,12 +5,11 @@
 
 #include "tensor/tensor.h"
 
-// M(dtype, name, type, kind, least, most, above): of integers the least and the largest
-// number, and the first one above.
-#define PLAIN_FLOATS(M)                                                                            \
+// M(dtype, name, type, kind, least, most, above): of integers the least and the largest number, and
+// the first one above.
+#define PLAIN_TYPES(M)                                                                             \
     M(OT_F32, f32, float, FLOAT, 0, 0, 0)                                                          \
-    M(OT_F64, f64, double, FLOAT, 0, 0, 0)
-#define PLAIN_INTS(M)                                                                              \
+    M(OT_F64, f64, double, FLOAT, 0, 0, 0)                                                         \
     M(OT_I8, i8, int8_t, INT, INT8_MIN, INT8_MAX, 0x1p7)                                           \
     M(OT_I16, i16, int16_t, INT, INT16_MIN, INT16_MAX, 0x1p15)                                     \
     M(OT_I32, i32, int32_t, INT, INT32_MIN, INT32_MAX, 0x1p31)                                     \
@@ -20,7 +19,6 @@
     M(OT_U32, u32, uint32_t, INT, 0, UINT32_MAX, 0x1p32)                                           \
     M(OT_U64, u64, uint64_t, INT, 0, UINT64_MAX, 0x1p64)                                           \
     M(OT_BOOL, b8, uint8_t, BOOL, 0, 0, 0)
-#define PLAIN_TYPES(M) PLAIN_FLOATS(M) PLAIN_INTS(M)
 
 #define DECLARE_TYPE(dtype, name, type, kind, least, most, above)                                  \
     typedef type any_##name __attribute__((aligned(1), may_alias));

@@ -81,6 +81,20 @@ OT_SIMD_INLINE void take_pair(ot__vector *sums, ot__vector *offs, const float *l
     *offs = a - b;
 }
 
+// All of a factor, the first of which is alone; what y gets first is their sum.
+OT_SIMD_INLINE void take_pairs(ot__vector *sums, ot__vector *offs, float *y, const float *x,
+                               int64_t apart, int factor)
+{
+    ot__vector all = ot__vector_load(x);
+
+    sums[0] = all;
+    for (int k = 1; k <= factor / 2; k++) {
+        take_pair(&sums[k], &offs[k], x + k * apart, x + (factor - k) * apart);
+        all += sums[k];
+    }
+    ot__vector_store(y, all);
+}
+
 // Two numbers of the result, at the same distance from the first and the last, of `even` and of
 // i times `odd`, which have been summed with cosines and with sines.
 OT_SIMD_INLINE void give_pair(complex_rows low, complex_rows high, const ot__vector *even,
@@ -107,19 +121,9 @@ OT_SIMD_INLINE void give_small(const factor_pass *s, complex_rows y, complex_row
     const float *of_factor = s->roots;
     ot__vector sum_r[SMALL_PAIRS + 1], sum_i[SMALL_PAIRS + 1];
     ot__vector off_r[SMALL_PAIRS + 1], off_i[SMALL_PAIRS + 1];
-    ot__vector all_r = ot__vector_load(x.re), all_i = ot__vector_load(x.im);
 
-    sum_r[0] = all_r;
-    sum_i[0] = all_i;
-    OT_SIMD_UNROLL
-    for (int k = 1; k <= n_pairs; k++) {
-        take_pair(&sum_r[k], &off_r[k], x.re + k * apart, x.re + (factor - k) * apart);
-        take_pair(&sum_i[k], &off_i[k], x.im + k * apart, x.im + (factor - k) * apart);
-        all_r += sum_r[k];
-        all_i += sum_i[k];
-    }
-    ot__vector_store(y.re, all_r);
-    ot__vector_store(y.im, all_i);
+    take_pairs(sum_r, off_r, y.re, x.re, apart, factor);
+    take_pairs(sum_i, off_i, y.im, x.im, apart, factor);
     OT_SIMD_UNROLL
     for (int j = 1; j <= n_pairs; j++) {
         const complex_rows low = {y.re + j * run, y.im + j * run};
@@ -147,18 +151,9 @@ static void give_large(const factor_pass *s, complex_rows y, complex_rows x, int
     const int n_pairs = factor / 2;
     ot__vector sum_r[MOST_PAIRS + 1], sum_i[MOST_PAIRS + 1];
     ot__vector off_r[MOST_PAIRS + 1], off_i[MOST_PAIRS + 1];
-    ot__vector all_r = ot__vector_load(x.re), all_i = ot__vector_load(x.im);
 
-    sum_r[0] = all_r;
-    sum_i[0] = all_i;
-    for (int k = 1; k <= n_pairs; k++) {
-        take_pair(&sum_r[k], &off_r[k], x.re + k * apart, x.re + (factor - k) * apart);
-        take_pair(&sum_i[k], &off_i[k], x.im + k * apart, x.im + (factor - k) * apart);
-        all_r += sum_r[k];
-        all_i += sum_i[k];
-    }
-    ot__vector_store(y.re, all_r);
-    ot__vector_store(y.im, all_i);
+    take_pairs(sum_r, off_r, y.re, x.re, apart, factor);
+    take_pairs(sum_i, off_i, y.im, x.im, apart, factor);
     for (int j = 1; j <= n_pairs; j++) {
         const complex_rows low = {y.re + j * run, y.im + j * run};
         const complex_rows high = {y.re + (factor - j) * run, y.im + (factor - j) * run};

@@ -10,7 +10,7 @@ static int reshapes_of(const char *text)
     ot_model *model = read_prepared(text), *fused = read_prepared(text);
     const ot_shape dy = find_value(model, "dy")->shape;
     evaluation before = {0}, after = {0};
-    int n = 0;
+    int n;
 
     assert_ok(ot__fuse_gather(fused));
     assert_ok(ot__graph_verify(fused->graph));
@@ -25,8 +25,7 @@ static int reshapes_of(const char *text)
         assert_true(element(&after, "y", k) == element(&before, "y", k));
         assert_true(element(&after, "dx", k) == element(&before, "dx", k));
     }
-    for (int i = 0; i < fused->graph->n_nodes; i++)
-        n += strcmp(fused->graph->nodes[i]->op_type, "Reshape") == 0;
+    n = count_nodes(fused, "Reshape");
     evaluation_deinit(&before);
     evaluation_deinit(&after);
     ot_model_destroy(model);

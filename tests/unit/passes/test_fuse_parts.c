@@ -32,15 +32,6 @@ static void feed_all(evaluation *e)
     feed_numbers(e, "all", &OT_SHAPE(2, 5, 3), 500);
 }
 
-static int count_of(const ot_model *model, const char *op_type)
-{
-    int n = 0;
-
-    for (int i = 0; i < model->graph->n_nodes; i++)
-        n += strcmp(model->graph->nodes[i]->op_type, op_type) == 0;
-    return n;
-}
-
 // Fuses a copy and checks that dx stays the same; whether there are so many of these nodes then.
 static bool becomes(const char *text, int n_concat, int n_sum, int n_gather, int n_slice)
 {
@@ -56,8 +47,9 @@ static bool becomes(const char *text, int n_concat, int n_sum, int n_gather, int
     compute(&after, fused);
     for (int64_t k = 0; k < 30; k++)
         assert_true(element(&after, "dx", k) == element(&before, "dx", k));
-    is_so = count_of(fused, "Concat") == n_concat && count_of(fused, "Sum") == n_sum &&
-            count_of(fused, "GatherGrad") == n_gather && count_of(fused, "SliceGrad") == n_slice;
+    is_so = count_nodes(fused, "Concat") == n_concat && count_nodes(fused, "Sum") == n_sum &&
+            count_nodes(fused, "GatherGrad") == n_gather &&
+            count_nodes(fused, "SliceGrad") == n_slice;
     evaluation_deinit(&before);
     evaluation_deinit(&after);
     ot_model_destroy(model);

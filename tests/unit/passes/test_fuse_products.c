@@ -27,15 +27,6 @@ static void feed_products(evaluation *e)
     feed(e, "w", new_tensor(OT_F32, OT_SHAPE(N, K), numbers));
 }
 
-static int count_op(const ot_model *model, const char *op_type)
-{
-    int n = 0;
-
-    for (int i = 0; i < model->graph->n_nodes; i++)
-        n += strcmp(model->graph->nodes[i]->op_type, op_type) == 0;
-    return n;
-}
-
 // Fuses a copy and checks that dw, of small integers, stays the same; whether there are so many
 // nodes then.
 static bool becomes(const char *text, int n_gemm, int n_concat, int n_sum)
@@ -52,8 +43,8 @@ static bool becomes(const char *text, int n_gemm, int n_concat, int n_sum)
     compute(&after, fused);
     for (int64_t k = 0; k < (int64_t)N * K; k++)
         assert_true(element(&after, "dw", k) == element(&before, "dw", k));
-    is_so = count_op(fused, "Gemm") == n_gemm && count_op(fused, "Concat") == n_concat &&
-            count_op(fused, "Sum") == n_sum;
+    is_so = count_nodes(fused, "Gemm") == n_gemm && count_nodes(fused, "Concat") == n_concat &&
+            count_nodes(fused, "Sum") == n_sum;
     evaluation_deinit(&before);
     evaluation_deinit(&after);
     ot_model_destroy(model);

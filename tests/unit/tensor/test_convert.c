@@ -359,6 +359,25 @@ static void small_numbers_pass_through_every_pair_of_types(void **state)
         }
 }
 
+// Also NaN, whatever stands in its other bits.
+static void elements_of_the_same_type_keep_their_bits(void **state)
+{
+    static const ot_dtype types[] = {OT_F16, OT_BF16, OT_F8E4M3FN, OT_F8E5M2, OT_F32, OT_I64};
+    uint8_t patterns[8 * 32], found[sizeof patterns];
+
+    (void)state;
+    for (size_t k = 0; k < sizeof patterns; k++)
+        patterns[k] = (uint8_t)(k % 3 == 0 ? 0xff - k : 0x7d + k % 2);
+    for (size_t i = 0; i < OT_COUNT(types); i++) {
+        const size_t size = ot_dtype_size(types[i]);
+
+        memset(found, 0, sizeof found);
+        assert_true(
+            ot__convert(found, types[i], patterns, types[i], (int64_t)(sizeof patterns / size)));
+        assert_memory_equal(found, patterns, sizeof patterns);
+    }
+}
+
 static void no_elements_are_converted_too(void **state)
 {
     (void)state;
@@ -396,6 +415,7 @@ int main(void)
         cmocka_unit_test(integers_keep_their_low_bits),
         cmocka_unit_test(bool_is_whether_it_differs_from_zero),
         cmocka_unit_test(small_numbers_pass_through_every_pair_of_types),
+        cmocka_unit_test(elements_of_the_same_type_keep_their_bits),
         cmocka_unit_test(no_elements_are_converted_too),
         cmocka_unit_test(types_without_a_conversion_are_refused),
     };
