@@ -163,24 +163,6 @@ OT_SIMD_INLINE void ot__vector_to_f16(uint16_t *y, ot__vector v)
 #define OT_VECTOR_F16 0
 #endif
 
-// y[c][r] = x[r][c] for four rows and columns; rows of x and of y are so many floats apart.
-OT_SIMD_INLINE void ot__transpose4(float *y, int64_t y_row, const float *x, int64_t x_row)
-{
-    const ot__vector4 r0 = *(const ot__vector4 *)(const void *)x;
-    const ot__vector4 r1 = *(const ot__vector4 *)(const void *)(x + x_row);
-    const ot__vector4 r2 = *(const ot__vector4 *)(const void *)(x + 2 * x_row);
-    const ot__vector4 r3 = *(const ot__vector4 *)(const void *)(x + 3 * x_row);
-    const ot__vector4 a = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
-    const ot__vector4 b = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
-    const ot__vector4 c = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
-    const ot__vector4 d = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
-
-    *(ot__vector4 *)(void *)y = __builtin_shufflevector(a, c, 0, 1, 4, 5);
-    *(ot__vector4 *)(void *)(y + y_row) = __builtin_shufflevector(a, c, 2, 3, 6, 7);
-    *(ot__vector4 *)(void *)(y + 2 * y_row) = __builtin_shufflevector(b, d, 0, 1, 4, 5);
-    *(ot__vector4 *)(void *)(y + 3 * y_row) = __builtin_shufflevector(b, d, 2, 3, 6, 7);
-}
-
 // Stands before a loop of constant length over an array that is to stay in registers.
 #if defined(__clang__)
 #define OT_SIMD_UNROLL _Pragma("clang loop unroll(full)")

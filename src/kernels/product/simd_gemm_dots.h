@@ -63,21 +63,32 @@ OT_SIMD_INLINE ot__vector sum_lanes(ot__vector *s)
     return DOT_FOLD(s[0], s[1], 1);
 }
 
+typedef int32_t dot_mask __attribute__((vector_size(4 * LANES)));
+
 // Lines of a and of b's transpose, from one element of k on, and how many of k follow. `next`: one
 // or two of the next tile's lines, which are fetched meanwhile, next_line apart, or NULL: they may
 // lie so far apart that the processor does not see which comes next.
 typedef struct dot_lines {
     const float *few, *many, *next;
     int64_t few_line, many_line, next_line, k;
-    float alpha; // that sums are multiplied by
+    float alpha;          // that sums are multiplied by
+    const dot_mask *kept; // of a vector at the end of a line, what is left of it
 } dot_lines;
-
-typedef int32_t dot_mask __attribute__((vector_size(4 * LANES)));
 
 // Of a vector at the end of a line that begins before what is left of it.
 OT_SIMD_INLINE ot__vector load_end(const float *x, dot_mask kept)
 {
     return (ot__vector)((dot_mask)ot__vector_load(x) & kept);
+}
+
+// All but the last `left` lanes are 0.
+static dot_mask mask_end(int64_t left)
+{
+    dot_mask kept;
+
+    for (int i = 0; i < LANES; i++)
+        kept[i] = i < LANES - left ? 0 : -1;
+    return kept;
 }
 
 // n_few, n_many and has_ended are constants where these are called. Lanes at p of the lines, or
@@ -118,12 +129,87 @@ OT_SIMD_INLINE void add_whole_lanes(ot__vector *sum, const dot_lines *l, int n_f
     }
 }
 
-// The sums of n_few x n_many lines.
-OT_SIMD_INLINE void dot_tile(float *totals, const dot_lines *l, int n_few, int n_many)
+// Where a tile's sums go: y[i * few_line + j * many_line], one of which is 1.
+typedef struct dot_target {
+    float *y;
+    int64_t few_line, many_line;
+    bool accumulates;
+} dot_target;
+
+// n sums that are side by side in y.
+OT_SIMD_INLINE void store_row(float *y, ot__vector4 sums, int n, bool accumulates)
+{
+    if (accumulates) {
+        ot__vector4 row = {0};
+
+        memcpy(&row, y, (size_t)n * sizeof *y);
+        sums += row;
+    }
+    memcpy(y, &sums, (size_t)n * sizeof *y);
+}
+
+#if OT_VECTOR_LANES == 16
+#define DOT_ROW(sums, i)                                                                           \
+    __builtin_shufflevector(sums, sums, 4 * (i), 4 * (i) + 1, 4 * (i) + 2, 4 * (i) + 3)
+
+// Rows of y, of n sums each.
+OT_SIMD_INLINE void store_rows(float *y, int64_t pitch, ot__vector sums, int n_rows, int n,
+                               bool accumulates)
+{
+    store_row(y, DOT_ROW(sums, 0), n, accumulates);
+    if (n_rows > 1)
+        store_row(y + pitch, DOT_ROW(sums, 1), n, accumulates);
+    if (n_rows > 2)
+        store_row(y + 2 * pitch, DOT_ROW(sums, 2), n, accumulates);
+    if (n_rows > 3)
+        store_row(y + 3 * pitch, DOT_ROW(sums, 3), n, accumulates);
+}
+
+OT_SIMD_INLINE void store_sums(const dot_target *t, ot__vector *s, float alpha, int n_few,
+                               int n_many)
+{
+    const ot__vector sums = alpha * sum_lanes(s);
+
+    if (t->few_line != 1) {
+        store_rows(t->y, t->few_line, sums, n_few, n_many, t->accumulates);
+        return;
+    }
+    store_rows(
+        t->y, t->many_line,
+        __builtin_shufflevector(sums, sums, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+        n_many, n_few, t->accumulates);
+}
+#else
+OT_SIMD_INLINE void store_sums(const dot_target *t, ot__vector *s, float alpha, int n_few,
+                               int n_many)
+{
+    float totals[DOT_TOTALS];
+
+    OT_SIMD_UNROLL
+    for (int i = 0; i < DOT_TOTALS; i += LANES)
+        ot__vector_store(totals + i, alpha * sum_lanes(s + i));
+    if (t->many_line == 1 && n_many == DOT_MANY) {
+        for (int i = 0; i < n_few; i++)
+            store_line(t->y + i * t->few_line, totals + i * DOT_MANY, DOT_MANY, t->accumulates);
+        return;
+    }
+    OT_SIMD_UNROLL
+    for (int j = 0; j < n_many; j++) {
+        float *y = t->y + j * t->many_line;
+
+        OT_SIMD_UNROLL
+        for (int i = 0; i < n_few; i++)
+            y[i * t->few_line] = t->accumulates ? y[i * t->few_line] + totals[i * DOT_MANY + j]
+                                                : totals[i * DOT_MANY + j];
+    }
+}
+#endif
+
+// n_few x n_many lines.
+OT_SIMD_INLINE void dot_tile(const dot_target *t, const dot_lines *l, int n_few, int n_many)
 {
     const int64_t whole = l->k / LANES * LANES, end = l->k - LANES;
     ot__vector sum[DOT_TOTALS];
-    dot_mask kept = {0};
 
     OT_SIMD_UNROLL
     for (int i = 0; i < DOT_TOTALS; i++)
@@ -132,20 +218,14 @@ OT_SIMD_INLINE void dot_tile(float *totals, const dot_lines *l, int n_few, int n
         add_whole_lanes(sum, l, n_few, n_many, true);
     else
         add_whole_lanes(sum, l, n_few, n_many, false);
-    if (whole < l->k) {
-        OT_SIMD_UNROLL
-        for (int i = 0; i < LANES; i++)
-            kept[i] = end + i < whole ? 0 : -1;
-        add_lanes(sum, l, end, n_few, n_many, true, kept);
-    }
-    OT_SIMD_UNROLL
-    for (int i = 0; i < DOT_TOTALS; i += LANES)
-        ot__vector_store(totals + i, l->alpha * sum_lanes(sum + i));
+    if (whole < l->k)
+        add_lanes(sum, l, end, n_few, n_many, true, *l->kept);
+    store_sums(t, sum, l->alpha, n_few, n_many);
 }
 
 #define DOT_CASE(n_few, n_many)                                                                    \
     case n_many:                                                                                   \
-        dot_tile(totals, l, n_few, n_many);                                                        \
+        dot_tile(t, l, n_few, n_many);                                                             \
         break;
 #if OT_VECTOR_LANES == 16
 #define DOT_CASES(n) DOT_CASE(n, 1) DOT_CASE(n, 2) DOT_CASE(n, 3) DOT_CASE(n, 4)
@@ -159,7 +239,7 @@ OT_SIMD_INLINE void dot_tile(float *totals, const dot_lines *l, int n_few, int n
             DOT_CASES(n)                                                                           \
         }                                                                                          \
         break;
-static void dot_any_tile(float *totals, const dot_lines *l, int n_few, int n_many)
+static void dot_any_tile(const dot_target *t, const dot_lines *l, int n_few, int n_many)
 {
     switch (n_few) {
         DOT_CASES_OF(1)
@@ -171,76 +251,35 @@ static void dot_any_tile(float *totals, const dot_lines *l, int n_few, int n_man
     }
 }
 
-// Where a tile's sums go: y[i * few_line + j * many_line].
-typedef struct dot_target {
-    float *y;
-    int64_t few_line, many_line;
-    bool accumulates;
-} dot_target;
-
-// n_few and n_many are constants where y takes a whole tile.
-OT_SIMD_INLINE void store_tile(const dot_target *t, const float *totals, int n_few, int n_many)
-{
-    OT_SIMD_UNROLL
-    for (int j = 0; j < n_many; j++) {
-        float *y = t->y + j * t->many_line;
-
-        OT_SIMD_UNROLL
-        for (int i = 0; i < n_few; i++)
-            y[i * t->few_line] = t->accumulates ? y[i * t->few_line] + totals[i * DOT_MANY + j]
-                                                : totals[i * DOT_MANY + j];
-    }
-}
-
-static void store_dots(const dot_target *t, const float *totals, int n_few, int n_many)
-{
-    if (t->many_line == 1 && n_many == DOT_MANY) {
-        for (int i = 0; i < n_few; i++)
-            store_line(t->y + i * t->few_line, totals + i * DOT_MANY, DOT_MANY, t->accumulates);
-        return;
-    }
-#if OT_VECTOR_LANES == 16
-    if (t->few_line == 1 && n_few == DOT_FEW && n_many == DOT_MANY) {
-        float turned[DOT_SUMS];
-
-        ot__transpose4(turned, DOT_FEW, totals, DOT_MANY);
-        for (int j = 0; j < n_many; j++)
-            store_line(t->y + j * t->many_line, turned + j * DOT_FEW, DOT_FEW, t->accumulates);
-        return;
-    }
-#endif
-    if (n_few == DOT_FEW && n_many == DOT_MANY)
-        store_tile(t, totals, DOT_FEW, DOT_MANY);
-    else
-        store_tile(t, totals, n_few, n_many);
-}
-
-// All of y by the k of l.
+// All of y by the k of l, of which and of t only single members change from tile to tile: a copy of
+// all would wait for what is still to be stored.
 static void dot_block(dot_lines l, dot_target t, int64_t n_few, int64_t n_many)
 {
     const int64_t n_fetched = n_few > (DOT_MANY - 1) * DOT_FEW ? 1 : 2; // lines by each tile
     const bool is_far = n_few > DOT_FEW && n_many * l.k > DOTS_NEAR;
-    float totals[DOT_TOTALS];
+    const dot_mask kept = mask_end(l.k % LANES);
+    const float *first = l.few;
+    float *y = t.y;
 
     l.next_line = (n_fetched - 1) * l.many_line;
+    l.kept = &kept;
     for (int64_t j = 0; j < n_many; j += DOT_MANY) {
         const int many = (int)OT_MIN(n_many - j, (int64_t)DOT_MANY);
         int64_t next = DOT_MANY;
-        dot_target at = t;
-        dot_lines lines = l;
 
+        l.few = first;
+        t.y = y;
         for (int64_t i = 0; i < n_few; i += DOT_FEW, next += n_fetched) {
             const int few = (int)OT_MIN(n_few - i, (int64_t)DOT_FEW);
             const bool fetches = is_far && next < 2 * DOT_MANY && j + next + n_fetched <= n_many;
 
-            lines.next = fetches ? l.many + next * l.many_line : NULL;
-            dot_any_tile(totals, &lines, few, many);
-            store_dots(&at, totals, few, many);
-            lines.few += DOT_FEW * l.few_line;
-            at.y += DOT_FEW * t.few_line;
+            l.next = fetches ? l.many + next * l.many_line : NULL;
+            dot_any_tile(&t, &l, few, many);
+            l.few += DOT_FEW * l.few_line;
+            t.y += DOT_FEW * t.few_line;
         }
         l.many += DOT_MANY * l.many_line;
-        t.y += DOT_MANY * t.many_line;
+        y += DOT_MANY * t.many_line;
     }
 }
 
