@@ -39,6 +39,52 @@ PROBLEMS = {
 }
 TEXTS = ["mlp", "lenet", "resnet18"]  # written here
 NEWER = "-newer"  # behind the name of an exported model: by PyTorch's newer exporter, else by the classic one
+
+
+def pictures(rows, size):
+    return Problem(rows, [3, size, size], 100, 6, 1)
+
+
+def language(rows=8, tokens=128, vocabulary=2000):
+    return Problem(rows, [tokens], vocabulary, 6, 1, labels=(tokens,), class_axis=-1, vocabulary=vocabulary)
+
+
+# Of torchvision, of transformers, and recurrent ones: `--models wider`, by the exporter that they are used with.
+WIDER = {
+    "densenet121": pictures(4, 128),
+    "efficientnet_b0": pictures(8, 160),
+    "efficientnet_v2_s": pictures(4, 160),
+    "convnext_tiny": pictures(2, 160),
+    "googlenet": pictures(4, 160),
+    "maxvit_t": pictures(1, 224),
+    "mnasnet1_0": pictures(8, 160),
+    "mobilenet_v3_large": pictures(8, 160),
+    "regnet_y_400mf": pictures(8, 160),
+    "resnext50_32x4d": pictures(4, 128),
+    "shufflenet_v2_x1_0": pictures(8, 160),
+    "squeezenet1_1": pictures(8, 160),
+    "swin_t": pictures(2, 224),
+    "vgg11_bn": pictures(1, 224),
+    "vit_b_16": pictures(2, 224),
+    "wide_resnet50_2": pictures(2, 160),
+    "albert": language(),
+    "deberta": language(),
+    "electra": language(),
+    "gemma2": language(),
+    "gpt2": language(),
+    "gptneox": language(),
+    "llama": language(),
+    "modernbert": language(),
+    "phi": language(),
+    "qwen3": language(),
+    "gru": language(16, 64),
+    "rnn": language(16, 64),
+    "bilstm": language(16, 64),
+    "lstmcell": language(16, 64),
+    "tcn": language(16, 512, 64),
+}
+LANGUAGE = ["albert", "deberta", "electra", "gemma2", "gpt2", "gptneox", "llama", "modernbert", "phi", "qwen3"]
+WIDER_NAMES = [name + NEWER if name in LANGUAGE else name for name in WIDER]
 NAMES = [*PROBLEMS, *(name + NEWER for name in PROBLEMS if name not in TEXTS)]
 
 
@@ -48,7 +94,7 @@ def base(name):
 
 
 def problem(name):
-    return PROBLEMS[base(name)]
+    return {**PROBLEMS, **WIDER}[base(name)]
 
 
 class Text:

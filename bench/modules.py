@@ -10,6 +10,7 @@ import argparse
 import math
 import os
 import warnings
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -51,18 +52,6 @@ def resnet18(problem):
         layers.append(Residual(n_in, n_out, stride))
         n_in = n_out
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, problem.classes))
-
-
-def mobilenetv2(problem):
-    import torchvision
-
-    return torchvision.models.mobilenet_v2(num_classes=problem.classes, dropout=0.0)
-
-
-def resnet50(problem):
-    import torchvision
-
-    return torchvision.models.resnet50(num_classes=problem.classes)
 
 
 class Encoder(nn.Module):
@@ -175,12 +164,101 @@ class Bert(nn.Module):
         return self.model(input_ids=x, attention_mask=torch.ones_like(x)).logits
 
 
-MODULES = {"mlp": mlp, "lenet": lenet, "resnet18": resnet18, "mobilenetv2": mobilenetv2, "encoder": Encoder, "gpt": Gpt,
-           "lstm": Lstm, "unet": UNet, "bert": Bert, "resnet50": resnet50}
+class Language(nn.Module):
+    """A model of transformers, two layers of 256, from tokens to scores of words."""
+
+    def __init__(self, problem, kind, head, **config):
+        import transformers
+
+        super().__init__()
+        usual = {"hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 1024,
+                 "max_position_embeddings": 2 * problem.row[0], "use_cache": False}
+        chosen = getattr(transformers, kind + "Config")(vocab_size=problem.vocabulary, **{**usual, **config})
+        for name in vars(chosen):
+            if "drop" in name and isinstance(getattr(chosen, name), float):
+                setattr(chosen, name, 0.0)
+        self.model = getattr(transformers, kind + head)._from_config(chosen)
+
+    def forward(self, x):
+        return self.model(input_ids=x).logits
+
+
+class Recurrent(nn.Module):
+    """A language model with two layers of a kind of torch.nn."""
+
+    def __init__(self, problem, kind, width=256, **options):
+        super().__init__()
+        self.words = nn.Embedding(problem.vocabulary, width)
+        self.layers = getattr(nn, kind)(width, width, 2, batch_first=True, **options)
+        self.head = nn.Linear(2 * width if options.get("bidirectional") else width, problem.classes)
+
+    def forward(self, x):
+        return self.head(self.layers(self.words(x))[0])
+
+
+class Cells(nn.Module):
+    """The same with a cell, called token by token: the exporter writes the loop out."""
+
+    def __init__(self, problem, width=256):
+        super().__init__()
+        self.words, self.cell = nn.Embedding(problem.vocabulary, width), nn.LSTMCell(width, width)
+        self.head = nn.Linear(width, problem.classes)
+
+    def forward(self, x):
+        words, states = self.words(x), []
+        h = c = torch.zeros(x.shape[0], words.shape[2])
+        for t in range(x.shape[1]):
+            h, c = self.cell(words[:, t], (h, c))
+            states.append(h)
+        return self.head(torch.stack(states, 1))
+
+
+class Dilated(nn.Module):
+    """Convolutions along the tokens, each with twice the dilation of the one before."""
+
+    def __init__(self, problem, width=64):
+        super().__init__()
+        self.words = nn.Embedding(problem.vocabulary, width)
+        self.layers = nn.Sequential(*(layer for i in range(6) for layer in (
+            nn.Conv1d(width, width, 3, padding=2**i, dilation=2**i), nn.BatchNorm1d(width), nn.ReLU())))
+        self.head = nn.Linear(width, problem.classes)
+
+    def forward(self, x):
+        return self.head(self.layers(self.words(x).transpose(1, 2)).transpose(1, 2))
+
+
+def of_torchvision(problem, name, **options):
+    """Without dropout, and without layers that are left out at random."""
+    import torchvision
+
+    module = torchvision.models.get_model(name, num_classes=problem.classes, **options)
+    for part in module.modules():
+        if isinstance(part, (nn.Dropout, torchvision.ops.StochasticDepth)):
+            part.p = 0.0
+    return module
+
+
+MODULES = {"mlp": mlp, "lenet": lenet, "resnet18": resnet18, "encoder": Encoder, "gpt": Gpt, "lstm": Lstm,
+           "unet": UNet, "bert": Bert, "mobilenetv2": partial(of_torchvision, name="mobilenet_v2"),
+           "googlenet": partial(of_torchvision, name="googlenet", aux_logits=False, init_weights=False),
+           "albert": partial(Language, kind="Albert", head="ForMaskedLM"),
+           "deberta": partial(Language, kind="DebertaV2", head="ForMaskedLM"),
+           "electra": partial(Language, kind="Electra", head="ForMaskedLM", embedding_size=256),
+           "gemma2": partial(Language, kind="Gemma2", head="ForCausalLM", head_dim=64),
+           "gpt2": partial(Language, kind="GPT2", head="LMHeadModel"),
+           "gptneox": partial(Language, kind="GPTNeoX", head="ForCausalLM"),
+           "llama": partial(Language, kind="Llama", head="ForCausalLM", num_key_value_heads=2),
+           "modernbert": partial(Language, kind="ModernBert", head="ForMaskedLM", local_attention=16, pad_token_id=0,
+                                 bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2),
+           "phi": partial(Language, kind="Phi", head="ForCausalLM"),
+           "qwen3": partial(Language, kind="Qwen3", head="ForCausalLM", num_key_value_heads=2, head_dim=64),
+           "gru": partial(Recurrent, kind="GRU"), "rnn": partial(Recurrent, kind="RNN"),
+           "bilstm": partial(Recurrent, kind="LSTM", bidirectional=True), "lstmcell": Cells, "tcn": Dilated}
 
 
 def module_of(name):
-    return MODULES[models.base(name)](models.problem(name))
+    name, problem = models.base(name), models.problem(name)
+    return MODULES[name](problem=problem) if name in MODULES else of_torchvision(problem, name)
 
 
 def input_of(problem):
@@ -205,7 +283,7 @@ def export(name, path, newer):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("model", choices=sorted(MODULES))
+    parser.add_argument("model", choices=[*models.PROBLEMS, *models.WIDER])
     parser.add_argument("path")
     parser.add_argument("--newer", action="store_true")
     arguments = parser.parse_args()

@@ -164,7 +164,8 @@ def other_sections(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release")
-    parser.add_argument("--models", help=f"of {', '.join(models.NAMES)}; default: all, without --against those of the classic exporter")
+    parser.add_argument("--models", help=f"of {', '.join(models.NAMES + models.WIDER_NAMES)}, or wider, which is all from "
+                                         f"{models.WIDER_NAMES[0]} on; default: those before it, without --against by the classic exporter")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--against", metavar="COMMIT", help="compare with the library at that commit instead of with the peers")
@@ -174,10 +175,11 @@ def main():
     parser.add_argument("--out")
     args = parser.parse_args()
     names = args.models.split(",") if args.models else models.NAMES if args.against else list(models.PROBLEMS)
+    names = models.WIDER_NAMES if names == ["wider"] else names
     threads = [int(n) for n in args.threads.split(",")]
     for name in names:
-        if name not in models.NAMES:
-            parser.error(f"--models: '{name}' is none of {', '.join(models.NAMES)}")
+        if name not in models.NAMES + models.WIDER_NAMES:
+            parser.error(f"--models: '{name}' is none of {', '.join(models.NAMES + models.WIDER_NAMES)}")
     if args.pairs < 1:
         parser.error(f"--pairs: {args.pairs} is less than 1")
     if args.against:
