@@ -109,8 +109,9 @@ ot_status ot__candidates_hold(ot__candidates *candidates);
 ot_status ot__candidates_examine(ot__candidates *candidates, const ot_artifacts_options *options);
 // folded.c: by its name, computed by an exporter from parameters that are gone.
 bool ot__candidate_is_folded(const ot__candidate *item, const ot_model *model);
-// An earlier candidate with the same elements, for each; NULL: none. Of the model's arena.
-ot_status ot__candidates_find_twins(const ot__candidates *candidates, const ot_value *const **out);
+// The number of an earlier candidate with the same elements, for each; -1: none. Of the model's
+// arena.
+ot_status ot__candidates_find_twins(const ot__candidates *candidates, const int **out);
 
 // batch_norm.c
 // Decide per BatchNormalization between batch statistics (ot__candidates.batch_norms) and stored

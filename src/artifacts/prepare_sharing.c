@@ -5,19 +5,7 @@
 #include "artifacts/prepare.h"
 #include "passes/passes.h"
 
-enum { MAX_NAMED = 4 };
 #define KEEP "keep"
-
-// "'a', 'b' and 3 others"
-static void list_names(ot__buf *text, const char *const *names, int n)
-{
-    const int n_named = n <= MAX_NAMED ? n : MAX_NAMED - 1;
-
-    for (int i = 0; i < n_named; i++)
-        ot__buf_printf(text, "%s'%s'", i == 0 ? "" : i == n - 1 ? " and " : ", ", names[i]);
-    if (n > n_named)
-        ot__buf_printf(text, " and %d others", n - n_named);
-}
 
 static void write_text(ot__buf *text, const ot__sharing *item)
 {
@@ -26,26 +14,26 @@ static void write_text(ot__buf *text, const ot__sharing *item)
     switch (item->kind) {
     case OT_SHARING_SEPARATED:
         ot__buf_printf(text, "'%s' was what an exporter made of several parameters: ", item->name);
-        list_names(text, item->parts, item->n_parts);
+        ot__buf_names(text, item->parts, item->n_parts);
         ot__buf_printf(text, " %s", item->n_parts > 1 ? "train separately" : "is separate again");
         break;
     case OT_SHARING_JOINED:
-        list_names(text, item->parts, item->n_parts);
+        ot__buf_names(text, item->parts, item->n_parts);
         ot__buf_printf(text, " was what an exporter made of '%s' besides: they train as one",
                        item->name);
         break;
     case OT_SHARING_LEFT:
         ot__buf_printf(text, "'%s' trains as one tensor for ", item->name);
-        list_names(text, item->parts, item->n_parts);
+        ot__buf_names(text, item->parts, item->n_parts);
         break;
     case OT_SHARING_RESTORED:
-        list_names(text, item->parts, item->n_parts);
+        ot__buf_names(text, item->parts, item->n_parts);
         ot__buf_printf(text, ", all zeros, %s dropped by the exporter: %s again",
                        item->n_parts > 1 ? "were" : "was",
                        item->n_parts > 1 ? "they train" : "it trains");
         break;
     case OT_SHARING_LOST:
-        list_names(text, item->parts, item->n_parts);
+        ot__buf_names(text, item->parts, item->n_parts);
         ot__buf_printf(text,
                        " %s gone: computed away by the exporter, or dropped by it as zeros; to "
                        "train all, export with torch.onnx.export(model.train(), ..., "
@@ -53,7 +41,7 @@ static void write_text(ot__buf *text, const ot__sharing *item)
                        item->n_parts > 1 ? "are" : "is");
         break;
     case OT_SHARING_UNUSED:
-        list_names(text, item->parts, item->n_parts);
+        ot__buf_names(text, item->parts, item->n_parts);
         ot__buf_printf(text,
                        " of the exported module %s in no operator of the file: the module does not "
                        "use %s, has %s by another name, too, or the exporter computed %s away",

@@ -341,6 +341,11 @@ void ot__buf_float(ot__buf *buf, double value,
 // Where the name stands in the list; -1: nowhere.
 int ot__index_of(const char *const *names, int n, const char *name);
 
+// Appends "'a', 'b' and 'c'", of more than OT_NAMES_SHOWN "'a', 'b', 'c' and 2 more": reads no more
+// names than those.
+enum { OT_NAMES_SHOWN = 4 };
+void ot__buf_names(ot__buf *text, const char *const *names, int n);
+
 // The names there are, when one was asked for that is not among them. Start with {.wanted = name};
 // the names are borrowed.
 typedef struct ot__names {

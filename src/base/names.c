@@ -12,6 +12,16 @@ int ot__index_of(const char *const *names, int n, const char *name)
     return -1;
 }
 
+void ot__buf_names(ot__buf *text, const char *const *names, int n)
+{
+    const int n_named = n <= OT_NAMES_SHOWN ? n : OT_NAMES_SHOWN - 1;
+
+    for (int i = 0; i < n_named; i++)
+        ot__buf_printf(text, "%s'%s'", i == 0 ? "" : i == n - 1 ? " and " : ", ", names[i]);
+    if (n > n_named)
+        ot__buf_printf(text, " and %d more", n - n_named);
+}
+
 enum { MOST_LETTERS = 128 }; // of names that are compared letter by letter
 
 // People mix up cases, and the signs between words.

@@ -16,12 +16,7 @@ ot_node *ot__fuse_only_reader(const ot__fusing *f, const ot_value *value)
 
 const ot_tensor *ot__fuse_constant(const ot_node *node, int i)
 {
-    const ot_value *value = i < node->n_inputs ? node->inputs[i] : NULL;
-
-    if (value == NULL)
-        return NULL;
-    return value->constant != NULL && !value->is_input ? value->constant
-                                                       : ot__match_constant(value->producer);
+    return ot__match_constant_value(i < node->n_inputs ? node->inputs[i] : NULL);
 }
 
 bool ot__fuse_integer(const ot_node *node, int i, int64_t *number)

@@ -264,7 +264,7 @@ static bool reads_dead(const taking *t, const ot_node *node)
 // NULL: it is not known.
 static const ot_tensor *known_condition(const ot_node *node)
 {
-    const ot_tensor *constant = ot__control_constant(node->inputs[CONDITION]);
+    const ot_tensor *constant = ot__match_constant_value(node->inputs[CONDITION]);
 
     return constant != NULL && constant->dtype == OT_BOOL && ot_tensor_count(constant) == 1
                ? constant

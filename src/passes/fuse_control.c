@@ -66,7 +66,7 @@ static void take_asked(asked *a, const ot_value *value)
     if (a->is_extent)
         take_extent(a, value);
     else
-        take_known(a, ot__control_constant(value));
+        take_known(a, ot__match_constant_value(value));
 }
 
 static asked ask(ot_value *value)

@@ -14,10 +14,12 @@ typedef struct group_norm {
 // Every element of a constant is the number.
 static bool is_filled(const ot_value *value, double number)
 {
-    if (value == NULL || value->constant == NULL || value->is_input)
+    const ot_tensor *tensor = ot__match_constant_value(value);
+
+    if (tensor == NULL)
         return false;
-    for (int64_t k = 0; k < ot_tensor_count(value->constant); k++)
-        if (ot__tensor_get_f64(value->constant, k) != number)
+    for (int64_t k = 0; k < ot_tensor_count(tensor); k++)
+        if (ot__tensor_get_f64(tensor, k) != number)
             return false;
     return true;
 }

@@ -76,8 +76,7 @@ int ot__sequence_decider(const ot_node *node)
 // Elements of an initializer or of a Constant node; before folding, so both occur.
 static const ot_tensor *sequence_constant(const ot_value *value)
 {
-    const ot_tensor *tensor =
-        value->constant && !value->is_input ? value->constant : ot__match_constant(value->producer);
+    const ot_tensor *tensor = ot__match_constant_value(value);
 
     return tensor && (tensor->dtype == OT_I64 || tensor->dtype == OT_I32) ? tensor : NULL;
 }

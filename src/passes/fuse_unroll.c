@@ -30,12 +30,6 @@ const ot_graph *ot__body_of(const ot_node *node, const char *attr)
     return found && found->kind == OT_ATTR_GRAPH ? found->g : NULL;
 }
 
-const ot_tensor *ot__control_constant(const ot_value *value)
-{
-    return value->constant && !value->is_input ? value->constant
-                                               : ot__match_constant(value->producer);
-}
-
 static int64_t int_of_list(const ot_node *node, const char *name, int i)
 {
     const ot_attr *attr = ot__node_attr(node, name);
@@ -202,7 +196,7 @@ bool ot__goes_on_always(const ot_graph *body)
         value = value->producer->inputs[0];
     if (value == body->inputs[1])
         return true;
-    constant = ot__control_constant(value);
+    constant = ot__match_constant_value(value);
     return constant && (constant->dtype == OT_BOOL || ot__dtype_is_int(constant->dtype)) &&
            ot_tensor_count(constant) == 1 && ot__tensor_get_i64(constant, 0) != 0;
 }

@@ -20,12 +20,21 @@ ot_tensor *ot__match_constant(const ot_node *node)
     return ot__constant_of_node(node);
 }
 
+const ot_tensor *ot__match_constant_value(const ot_value *value)
+{
+    if (value == NULL)
+        return NULL;
+    return value->constant != NULL && !value->is_input ? value->constant
+                                                       : ot__match_constant(value->producer);
+}
+
 bool ot__match_number(const ot_value *value, double *number)
 {
-    if (value == NULL || value->constant == NULL || value->is_input ||
-        ot_tensor_count(value->constant) != 1)
+    const ot_tensor *tensor = ot__match_constant_value(value);
+
+    if (tensor == NULL || ot_tensor_count(tensor) != 1)
         return false;
-    *number = ot__tensor_get_f64(value->constant, 0);
+    *number = ot__tensor_get_f64(tensor, 0);
     return true;
 }
 

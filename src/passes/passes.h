@@ -23,6 +23,8 @@ bool ot__has_batches_inside(const ot_node *product);
 // The tensor that a Constant makes; NULL: another node, or a value that is none. `node` may be
 // NULL.
 ot_tensor *ot__match_constant(const ot_node *node);
+// The tensor of an initializer, or what a Constant makes; NULL: another value. `value` may be NULL.
+const ot_tensor *ot__match_constant_value(const ot_value *value);
 // The number that a constant of one element is. `value` may be NULL; false: none.
 bool ot__match_number(const ot_value *value, double *number);
 // An integer attribute of a node whose record is not known yet.
@@ -30,6 +32,10 @@ int64_t ot__match_int(const ot_node *node, const char *name, int64_t otherwise);
 // What exporters normalise by where the module's scale stands elsewhere, or there is none: by ones
 // and zeros.
 bool ot__match_unit_norm(const ot_node *node);
+// The scale and the bias of the normalisation that other operators than its own write out, with
+// `node` as its root or its InstanceNormalization; NULL: there are none. Works in `arena`.
+ot_status ot__match_norm_operands(const ot__uses *uses, ot_node *node, ot__arena *arena,
+                                  ot_value **scale, ot_value **bias);
 // What PyTorch is likely to call a parameter that the node combines its data with: "bias" of an
 // Add, "weight" of a Mul; "" otherwise.
 const char *ot__match_leaf(const ot_node *node);

@@ -15,8 +15,6 @@ typedef struct ot__scanned {
 ot__scanned ot__scanned_input(const ot_node *node, int i);
 
 const ot_graph *ot__body_of(const ot_node *node, const char *attr); // NULL: none
-// The elements of an initializer, or of a Constant node; NULL: another value.
-const ot_tensor *ot__control_constant(const ot_value *value);
 // y, which may be NULL, becomes x.
 ot_status ot__hand_on(ot_graph *graph, ot_value *x, ot_value *y);
 bool ot__is_control(const ot_node *node); // If, Loop or Scan

@@ -122,6 +122,52 @@ out "trains   w1 f32[4,4]: reaches the loss"
 # A broken file is refused as such.
 sed 's/(h5, w2)/(h9, w2)/' whole.onnxtxt >broken.onnxtxt
 run 1 check broken.onnxtxt
+# Scale and bias of a normalisation that an exporter wrote in other operators are what they are of LayerNormalization:
+# nothing to note, unless what is divided by is no standard deviation.
+cat >normalised.onnxtxt <<'END'
+<ir_version: 8, producer_name: "pytorch", opset_import: ["" : 17]>
+normalised (float[batch, 4] x) => (float[batch, 3] scores)
+<float[4] "norm.weight" = {1,1,1,1}, float[4] "norm.bias" = {0,0,0,0}, float[4, 3] "head.weight" = {1,2,3,4,5,6,7,8,9,10,11,12}>
+{
+    two = Constant <value = float {2.0}> ()
+    epsilon = Constant <value = float {0.00001}> ()
+    mean = ReduceMean <axes = [-1]> (x)
+    d = Sub (x, mean)
+    square = Pow (d, two)
+    variance = ReduceMean <axes = [-1]> (square)
+    sum = Add (variance, epsilon)
+    deviation = Sqrt (sum)
+    n = Div (d, deviation)
+    scaled = Mul (n, "norm.weight")
+    h = Add (scaled, "norm.bias")
+    scores = MatMul (h, "head.weight")
+}
+END
+run 0 check normalised.onnxtxt
+grep -q "note" out && fail "$ran: a normalisation's scale and bias are worth no note"
+sed 's/deviation = Sqrt/deviation = Abs/' normalised.onnxtxt >divided.onnxtxt
+run 0 check divided.onnxtxt
+out "note     'norm.weight', f32[4], all 1, trains as an operand of Mul"
+out "note     'norm.bias', f32[4], all 0, trains as an operand of Add"
+
+# Equal tensors are told together.
+cat >twins.onnxtxt <<'END'
+<ir_version: 8, opset_import: ["" : 17]>
+twins (float[batch, 2] x) => (float[batch, 2] scores)
+<float[2, 2] a = {1,2,3,4}, float[2, 2] b = {5,6,7,8}, float[2, 2] c = {1,2,3,4}, float[2, 2] d = {5,6,7,8}, float[2, 2] e = {1,2,3,4}>
+{
+    h1 = MatMul (x, a)
+    h2 = MatMul (h1, b)
+    h3 = MatMul (h2, c)
+    h4 = MatMul (h3, d)
+    scores = MatMul (h4, e)
+}
+END
+run 0 check twins.onnxtxt
+out "note     'a', 'c' and 'e' hold the same elements"
+out "note     'b' and 'd' hold the same elements"
+[ "$(grep -c note out)" = 2 ] || fail "$ran: more than a note for each group of equal tensors"
+
 # What training refuses, `check` refuses in the same words: constants that overflow.
 . "$here/models.inc"
 overflowing() {

@@ -85,11 +85,12 @@ static ot_status find_first(twins *w, int i, int *first)
     return ot__made(ot__map_put(&w->last, key, &w->c->items[i]));
 }
 
-static ot_status find_twin(twins *w, int i, const ot_value **twin)
+static ot_status find_twin(twins *w, int i, int *twin)
 {
     const ot_tensor *a = folded_tensor(w, i);
     int first;
 
+    *twin = -1;
     if (!may_be_twin(a))
         return OT_OK;
     OT_TRY(find_first(w, i, &first));
@@ -99,15 +100,15 @@ static ot_status find_twin(twins *w, int i, const ot_value **twin)
         first = w->of[first].other;
     else if (w->of[first].other < 0)
         w->of[first].other = i;
-    if (first >= 0 && a->shape.ndim >= 2)
-        *twin = w->c->items[first].value;
+    if (a->shape.ndim >= 2)
+        *twin = first;
     return OT_OK;
 }
 
-ot_status ot__candidates_find_twins(const ot__candidates *c, const ot_value *const **out)
+ot_status ot__candidates_find_twins(const ot__candidates *c, const int **out)
 {
     ot__arena *arena = c->graph->model->arena;
-    const ot_value **found = ot__arena_alloc(arena, ((size_t)c->n + 1) * sizeof(ot_value *));
+    int *found = ot__arena_alloc(arena, ((size_t)c->n + 1) * sizeof *found);
     twins w = {.c = c, .of = ot__arena_alloc(arena, ((size_t)c->n + 1) * sizeof *w.of)};
     ot_status st = ot__made(found && w.of);
 

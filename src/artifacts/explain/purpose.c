@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "artifacts/parameters.h"
+#include "passes/passes.h"
 
 // The Softmax that all readers of a value lead to: by moving and adding, and, before it has been
 // added, only by way of an addition. NULL: nobody reads it.
@@ -105,14 +106,33 @@ static void follow_readers(flow *f)
     }
 }
 
+// Scales and biases of normalisations that an exporter wrote in other operators.
+static ot_status find_norm_operands(flow *f, const ot__uses *uses, ot__arena *arena)
+{
+    for (int k = 0; k < f->graph->n_nodes; k++) {
+        ot_value *scale, *bias;
+
+        OT_TRY(ot__match_norm_operands(uses, f->graph->nodes[k], arena, &scale, &bias));
+        if (scale)
+            at(f, scale)->has_role = true;
+        if (bias)
+            at(f, bias)->has_role = true;
+    }
+    return OT_OK;
+}
+
 ot_status ot__candidates_find_purposes(ot__candidates *c, const ot__uses *uses)
 {
     flow f = {.graph = c->graph, .numbers = &uses->numbers};
+    ot__arena *arena = ot__arena_create();
+    ot_status st;
 
     f.to = ot__alloc_zero((size_t)uses->numbers.n_values + 1, sizeof *f.to);
-    OT_TRY(ot__made(f.to));
-    follow_readers(&f);
-    for (int i = 0; i < c->n; i++) {
+    st = ot__made(f.to && arena);
+    OT_THEN(st, find_norm_operands(&f, uses, arena));
+    if (st == OT_OK)
+        follow_readers(&f);
+    for (int i = 0; st == OT_OK && i < c->n; i++) {
         const destination *to = at(&f, c->items[i].value);
 
         c->items[i].reader = to->reader;
@@ -120,5 +140,6 @@ ot_status ot__candidates_find_purposes(ot__candidates *c, const ot__uses *uses)
         c->items[i].softmax = to->before == &elsewhere ? NULL : to->before;
     }
     ot__free(f.to);
-    return OT_OK;
+    ot__arena_destroy(arena);
+    return st;
 }

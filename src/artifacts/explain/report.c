@@ -121,24 +121,49 @@ static ot_status add_constants(ot_report *report, const ot_model *model)
 
 // ---- notes ----
 
+// Candidates with the same elements, the first of which is an earlier one.
+typedef struct twins_of {
+    const char *names[OT_NAMES_SHOWN];
+    int n;
+} twins_of;
+
+static ot_status say_twins(ot_report *report, const twins_of *twins)
+{
+    ot__buf text = {0};
+    ot_status st;
+
+    ot__buf_names(&text, twins->names, twins->n);
+    ot__buf_text(&text, " hold the same elements: weights that were shared before the export train "
+                        "separately");
+    st = ot__buf_status(&text);
+    OT_THEN(st, report_line(report, &report->notes, ot__arena_strdup(report->arena, text.data)));
+    ot__buf_deinit(&text);
+    return st;
+}
+
 static ot_status note_twins(ot_report *report, const ot__candidates *c)
 {
-    const ot_value *const *twins;
+    twins_of *of; // per candidate, those that come later
+    const int *twin;
 
     if (c->n == 0) // then there may be no graph
         return OT_OK;
-    OT_TRY(ot__candidates_find_twins(c, &twins));
+    OT_TRY(ot__candidates_find_twins(c, &twin));
+    of = ot__arena_alloc(report->arena, (size_t)c->n * sizeof *of);
+    OT_TRY(ot__made(of));
     for (int i = 0; i < c->n; i++) {
-        const ot_value *twin = c->items[i].role == OT_ROLE_TRAINABLE ? twins[i] : NULL;
+        twins_of *to = twin[i] >= 0 && c->items[i].role == OT_ROLE_TRAINABLE ? &of[twin[i]] : NULL;
 
-        if (twin)
-            OT_TRY(
-                report_line(report, &report->notes,
-                            ot__arena_printf(report->arena,
-                                             "'%s' and '%s' hold the same elements: weights that "
-                                             "were shared before the export train separately",
-                                             twin->name, c->items[i].value->name)));
+        of[i] = (twins_of){.names = {c->items[i].value->name}, .n = 1};
+        if (!to)
+            continue;
+        if (to->n < OT_NAMES_SHOWN)
+            to->names[to->n] = c->items[i].value->name;
+        to->n++;
     }
+    for (int i = 0; i < c->n; i++)
+        if (of[i].n > 1)
+            OT_TRY(say_twins(report, &of[i]));
     return OT_OK;
 }
 

@@ -7,11 +7,12 @@
 #include "artifacts/forward.h"
 #include "passes/passes.h"
 
-enum { MAX_NAMED = 3, MAX_GROUPS = 32 };
+enum { MAX_GROUPS = 32 };
 
 // Those of one shape that one kind of operator reads are told together.
 typedef struct group {
-    const ot__candidate *items[MAX_NAMED];
+    const ot__candidate *first;
+    const char *names[OT_NAMES_SHOWN];
     int n;
     double min, max;
 } group;
@@ -39,26 +40,16 @@ static void add_unsure(group *g, const ot__candidate *item)
         g->min = fmin(g->min, x);
         g->max = fmax(g->max, x);
     }
-    if (g->n < MAX_NAMED)
-        g->items[g->n] = item;
+    if (g->n == 0)
+        g->first = item;
+    if (g->n < OT_NAMES_SHOWN)
+        g->names[g->n] = item->value->name;
     g->n++;
-}
-
-static void say_names(ot__buf *text, const group *g)
-{
-    for (int i = 0; i < g->n && i < MAX_NAMED; i++)
-        ot__buf_printf(text, "%s'%s'",
-                       i == 0          ? ""
-                       : i + 1 == g->n ? " and "
-                                       : ", ",
-                       g->items[i]->value->name);
-    if (g->n > MAX_NAMED)
-        ot__buf_printf(text, " and %d more", g->n - MAX_NAMED);
 }
 
 static void say_range(ot__buf *text, const group *g)
 {
-    const ot_value *value = g->items[0]->value;
+    const ot_value *value = g->first->value;
 
     ot__buf_printf(text, ", %s%s", ot_dtype_name(value->dtype), OT_SHAPE_TEXT(&value->shape));
     if (g->min < g->max)
@@ -80,10 +71,10 @@ static ot_status note_text(ot__forward *forward, ot__buf *text)
 
 static ot_status say(ot__forward *forward, const group *g)
 {
-    const ot_node *reader = g->items[0]->reader;
+    const ot_node *reader = g->first->reader;
     ot__buf text = {0};
 
-    say_names(&text, g);
+    ot__buf_names(&text, g->names, g->n);
     say_range(&text, g);
     const char *label = OT_LABEL(reader);
     if (g->n == 1)
@@ -127,7 +118,7 @@ static ot_status say_scalars(ot__forward *forward, const ot__patterns *frozen)
     }
     if (g.n == 0)
         return OT_OK;
-    say_names(&text, &g);
+    ot__buf_names(&text, g.names, g.n);
     ot__buf_printf(&text, "%s; train %s (--train, trainable=)",
                    g.n == 1 ? ", a scalar, stays as it is" : ", scalars, stay as they are",
                    g.n == 1 ? "it if it is a parameter" : "those that are parameters");

@@ -108,6 +108,26 @@ static void few_names_are_listed_and_many_are_counted(void **state)
     assert_true(ot__ends_with(ot__names_list(&long_ones, "fields"), "nnn to z (2 fields)"));
 }
 
+static void expect_names(int n, const char *expected)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e"};
+    ot__buf text = {0};
+
+    ot__buf_names(&text, names, n);
+    assert_string_equal(text.data, expected);
+    ot__buf_deinit(&text);
+}
+
+static void several_names_are_listed_in_a_sentence(void **state)
+{
+    (void)state;
+    expect_names(1, "'a'");
+    expect_names(2, "'a' and 'b'");
+    expect_names(4, "'a', 'b', 'c' and 'd'");
+    expect_names(5, "'a', 'b', 'c' and 2 more");
+    expect_names(1000, "'a', 'b', 'c' and 997 more");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +136,7 @@ int main(void)
         cmocka_unit_test(the_nearest_of_several_is_taken),
         cmocka_unit_test(names_of_any_length_are_taken),
         cmocka_unit_test(few_names_are_listed_and_many_are_counted),
+        cmocka_unit_test(several_names_are_listed_in_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
