@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizer updates in portable C, for both element types: the oracle of simd_optimizer.c.
+#include <float.h>
 #include <math.h>
 
 #include "kernels/kernels.h"

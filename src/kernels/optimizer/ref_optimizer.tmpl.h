@@ -3,6 +3,12 @@
 // stands above its loop, with g the gradient times the row's scale; the numbers are in the order of
 // the attributes of its record (ops/optimizer/rules.c).
 //
+// Moments that decay for want of gradients, as those of words that are rare, end so small that
+// they, or their products with the rate, are below the smallest normal number, with which
+// processors take many times as long. There they become 0: steps would be as small, but for LAMB's
+// where all moments of a tensor are. v, whose root divides, does so where adding that to epsilon
+// changes nothing, and Lion's moment does not, since its step is a sign.
+//
 // OT_UPDATE_LOOP stands before loops whose iterations are independent of each other,
 // OT_UPDATE_TABLE is the table that the file makes. Sums have OT_UPDATE_LANES parts, so that vector
 // code adds in the same order.
@@ -10,6 +16,29 @@
 #ifndef OT_UPDATE_LANES
 #define OT_UPDATE_LANES 8
 #endif
+
+// The smallest normal number.
+static const T FN(least_normal) = sizeof(T) == sizeof(float) ? (T)FLT_MIN : (T)DBL_MIN;
+
+// Below which a moment becomes 0, by the rate that multiplies it.
+static T FN(least_moment)(T rate)
+{
+    const T least_rate = (T)0x1p-20;
+
+    return FN(least_normal) / (rate >= 1 ? 1 : rate > least_rate ? rate : least_rate);
+}
+
+// x, or 0 where it is closer to 0 than `least`.
+static inline T FN(normal)(T x, T least)
+{
+    return x < least && x > -least ? 0 : x;
+}
+
+// Below which v becomes 0: its root is then at most 1e-18, also times the largest correction.
+static T FN(least_square)(double epsilon)
+{
+    return epsilon >= 1e-10 ? FN(least_normal) : 0;
+}
 
 // Adam (Kingma and Ba, 2015) with decoupled weight decay (Loshchilov and Hutter, 2019).
 // m = alpha m + (1 - alpha) g;  v = beta v + (1 - beta) g^2
@@ -25,15 +54,18 @@ static void FN(adam_update)(T *w, T *m, T *v, const T *g, int64_t n, const ot__u
     const T rate = (T)(is_late ? lr * sqrt(row->c2) / row->c1 : lr / row->c1);
     // Mode 0 takes the decay from the old weight, mode 1 from the new one.
     const T before = is_late ? 0 : decay, after = is_late ? decay : 0, scale = (T)row->scale;
+    const T least = FN(least_moment)(rate);
+    const T least_v = FN(least_square)((double)row->hyper[2]);
 
     OT_UPDATE_LOOP
     for (int64_t i = 0; i < n; i++) {
         const T gi = g[i] * scale, wi = w[i];
-        const T mi = beta1 * m[i] + rest1 * gi, vi = beta2 * v[i] + rest2 * gi * gi;
+        const T mi = FN(normal)(beta1 * m[i] + rest1 * gi, least);
+        const T vi = beta2 * v[i] + rest2 * gi * gi;
         const T moved = wi - before * wi - rate * mi / (FN(root)(vi) * root_scale + epsilon);
 
         m[i] = mi;
-        v[i] = vi;
+        v[i] = FN(normal)(vi, least_v);
         w[i] = moved - after * moved;
     }
 }
@@ -41,7 +73,7 @@ static void FN(adam_update)(T *w, T *m, T *v, const T *g, int64_t n, const ot__u
 // LAMB (You et al., 2020): m and v as Adam's, and the direction
 // d = (m / c1) / (sqrt(v / c2) + epsilon) + lambda w, 0 where that is not finite
 typedef struct FN(lamb_numbers) {
-    T beta1, rest1, beta2, rest2, m_scale, root_scale, epsilon, decay, scale;
+    T beta1, rest1, beta2, rest2, m_scale, root_scale, epsilon, decay, scale, least_v;
 } FN(lamb_numbers);
 
 static FN(lamb_numbers) FN(lamb_read)(const ot__update_row *row)
@@ -58,7 +90,13 @@ static FN(lamb_numbers) FN(lamb_read)(const ot__update_row *row)
         .epsilon = (T)row->hyper[2],
         .decay = (T)row->hyper[3],
         .scale = (T)row->scale,
+        .least_v = FN(least_square)((double)row->hyper[2]),
     };
+}
+
+static inline T FN(lamb_m)(const FN(lamb_numbers) * p, T m, T g)
+{
+    return FN(normal)(p->beta1 * m + p->rest1 * g, FN(least_normal));
 }
 
 static inline T FN(lamb_direction)(const FN(lamb_numbers) * p, T w, T m, T v)
@@ -70,8 +108,7 @@ static inline T FN(lamb_direction)(const FN(lamb_numbers) * p, T w, T m, T v)
 static inline T FN(lamb_finite)(const FN(lamb_numbers) * p, T w, T m, T v, T g)
 {
     const T gi = g * p->scale;
-    const T d =
-        FN(lamb_direction)(p, w, p->beta1 * m + p->rest1 * gi, p->beta2 * v + p->rest2 * gi * gi);
+    const T d = FN(lamb_direction)(p, w, FN(lamb_m)(p, m, gi), p->beta2 * v + p->rest2 * gi * gi);
 
     return d - d == 0 ? d : 0;
 }
@@ -126,13 +163,13 @@ static void FN(lamb_update)(T *w, T *m, T *v, const T *g, int64_t n, const ot__u
     OT_UPDATE_LOOP
     for (int64_t i = 0; i < n; i++) {
         const T gi = g[i] * p.scale, wi = w[i], m_old = m[i], v_old = v[i];
-        const T mi = p.beta1 * m_old + p.rest1 * gi, vi = p.beta2 * v_old + p.rest2 * gi * gi;
+        const T mi = FN(lamb_m)(&p, m_old, gi), vi = p.beta2 * v_old + p.rest2 * gi * gi;
         const T d = FN(lamb_direction)(&p, wi, mi, vi);
         const bool is_finite = d - d == 0;
         const T moved = wi - lr * (is_finite ? d : 0);
 
         m[i] = is_finite ? mi : m_old;
-        v[i] = is_finite ? vi : v_old;
+        v[i] = is_finite ? FN(normal)(vi, p.least_v) : v_old;
         w[i] = moved - moved == 0 ? moved : wi;
     }
 }
@@ -144,7 +181,7 @@ static void FN(sgd_update)(T *w, T *buffer, T *none, const T *g, int64_t n,
 {
     const T lr = (T)row->lr, scale = (T)row->scale, momentum = (T)row->hyper[0];
     const T decay = (T)row->hyper[1], now = row->hyper[2] != 0 ? 1 : 0;
-    const T later = row->hyper[2] != 0 ? momentum : 1;
+    const T later = row->hyper[2] != 0 ? momentum : 1, least = FN(least_moment)(lr);
 
     (void)none;
     if (buffer == NULL) {
@@ -155,7 +192,8 @@ static void FN(sgd_update)(T *w, T *buffer, T *none, const T *g, int64_t n,
     }
     OT_UPDATE_LOOP
     for (int64_t i = 0; i < n; i++) {
-        const T step = g[i] * scale + decay * w[i], moment = momentum * buffer[i] + step;
+        const T step = g[i] * scale + decay * w[i];
+        const T moment = FN(normal)(momentum * buffer[i] + step, least);
 
         buffer[i] = moment;
         w[i] -= lr * (now * step + later * moment);
@@ -190,13 +228,14 @@ static void FN(rmsprop_update)(T *w, T *v, T *buffer, const T *g, int64_t n,
     const T keep = (T)alpha, rest = (T)(1 - alpha), epsilon = (T)row->hyper[1];
     const T decay = (T)row->hyper[2], momentum = (T)row->hyper[3];
     const T lr = (T)row->lr, scale = (T)row->scale;
+    const T least = FN(least_moment)(lr), least_v = FN(least_square)((double)row->hyper[1]);
 
     if (buffer == NULL) {
         OT_UPDATE_LOOP
         for (int64_t i = 0; i < n; i++) {
             const T step = g[i] * scale + decay * w[i], vi = keep * v[i] + rest * step * step;
 
-            v[i] = vi;
+            v[i] = FN(normal)(vi, least_v);
             w[i] -= lr * step / (FN(root)(vi) + epsilon);
         }
         return;
@@ -204,9 +243,9 @@ static void FN(rmsprop_update)(T *w, T *v, T *buffer, const T *g, int64_t n,
     OT_UPDATE_LOOP
     for (int64_t i = 0; i < n; i++) {
         const T step = g[i] * scale + decay * w[i], vi = keep * v[i] + rest * step * step;
-        const T moment = momentum * buffer[i] + step / (FN(root)(vi) + epsilon);
+        const T moment = FN(normal)(momentum * buffer[i] + step / (FN(root)(vi) + epsilon), least);
 
-        v[i] = vi;
+        v[i] = FN(normal)(vi, least_v);
         buffer[i] = moment;
         w[i] -= lr * moment;
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizer updates in f32, compiled once per instruction set (OT_ISA).
+#include <float.h>
+
 #include "kernels/kernels.h"
 
 #include "kernels/simd.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizer operators against recorded values of PyTorch, published vectors and their formulas in
 // f64, by every kernel.
+#include <float.h>
+
 #include "optimizers_recorded.h"
 #include "update_run.h"
 
@@ -610,6 +612,134 @@ static void nodes_that_contradict_themselves_are_refused(void **state)
     }
 }
 
+// ---- moments that decay ----
+
+// Of what decays by the factor, elements that end just below and just above the smallest normal
+// number, and zeros.
+enum { DECAYING = 19 }; // more than a vector
+static void fill_decaying(double *x, double least, double factor)
+{
+    for (int i = 0; i < DECAYING; i++)
+        x[i] = i % 3 == 0 ? 0 : (i % 2 ? 1 : -1) * (i % 3 == 1 ? .95 : 1.05) * least / factor;
+}
+
+static void expect_decayed(const char *what, const double *x, double least, bool ends)
+{
+    for (int i = 0; i < DECAYING; i++) {
+        const double found = fabs(x[i]) / least;
+        const double expected = i % 3 == 0 ? 0 : i % 3 == 2 ? 1.05 : ends ? 0 : .95;
+
+        if (!(fabs(found - expected) < 1e-6))
+            fail_msg("%s: element %d is %g of the smallest normal number, expected %g", what, i,
+                     found, expected);
+    }
+}
+
+// Without a gradient, moments that fall below the smallest normal number become 0; v does not where
+// epsilon is so small that its root counts, nor does what Lion takes the sign of.
+static void what_decays_below_normal_numbers_becomes_0(void **state)
+{
+    static const struct {
+        const char *op, *attrs;
+        double of_m, of_v; // factors, 0: there is none
+        bool m_ends, v_ends;
+    } cases[] = {
+        {"Adam", "", .9, .999, true, true},
+        {"Adam", "weight_decay_mode = [1]", .9, .999, true, true},
+        {"Adam", "epsilon = [1e-12]", .9, .999, true, false},
+        {"Adam", "epsilon = [0.0]", .9, .999, true, false},
+        {"Lamb", "", .9, .999, true, true},
+        {"Lamb", "epsilon = [1e-12]", .9, .999, true, false},
+        {"SGD", "momentum = [0.9]", .9, 0, true, false},
+        {"SGD", "momentum = [0.9], nesterov = [1]", .9, 0, true, false},
+        {"RMSProp", "", .99, 0, true, false},
+        {"RMSProp", "epsilon = [1e-12]", .99, 0, false, false},
+        {"RMSProp", "momentum = [0.9]", .99, .9, true, true},
+        {"Lion", "", .99, 0, false, false},
+    };
+
+    (void)state;
+    for (size_t k = 0; k < OT_COUNT(variants); k++)
+        for (size_t c = 0; c < OT_COUNT(cases); c++) {
+            const double least = variants[k].dtype == OT_F32 ? (double)FLT_MIN : DBL_MIN;
+            double w[DECAYING], g[DECAYING] = {0}, m[DECAYING], v[DECAYING];
+            char op[64], what[200];
+            update u = {.op = op,
+                        .attrs = cases[c].attrs,
+                        .inputs = cases[c].of_v > 0 ? TWO_MOMENTS : OUR_INPUTS,
+                        .n = 1,
+                        .count = {DECAYING},
+                        .w = {w},
+                        .g = {g},
+                        .m = {m},
+                        .v = {v},
+                        .lr = {2},
+                        .step = {1000}};
+
+            snprintf(op, sizeof op, "ai.onnxtrain.%sOptimizer", cases[c].op);
+            snprintf(what, sizeof what, "%s <%s>, variant %zu", cases[c].op, cases[c].attrs, k);
+            set_variant(&u, &variants[k]);
+            for (int i = 0; i < DECAYING; i++)
+                w[i] = 1;
+            fill_decaying(m, least, cases[c].of_m);
+            if (cases[c].of_v > 0) {
+                fill_decaying(v, least, cases[c].of_v);
+                for (int i = 0; i < DECAYING; i++)
+                    v[i] = strcmp(cases[c].op, "RMSProp") == 0 ? v[i] : fabs(v[i]);
+            }
+            if (strcmp(cases[c].op, "RMSProp") == 0)
+                for (int i = 0; i < DECAYING; i++)
+                    m[i] = fabs(m[i]); // it is what Adam calls v
+            update_run(&u);
+            expect_decayed(what, m, least, cases[c].m_ends);
+            if (cases[c].of_v > 0)
+                expect_decayed(what, v, least, cases[c].v_ends);
+            for (int i = 0; i < DECAYING; i++) // these move by the size of w, or divide 0 by 0
+                if (cases[c].m_ends && strcmp(cases[c].op, "Lamb") != 0 && i % 3 != 0)
+                    assert_true(w[i] == 1);
+        }
+}
+
+// So do those whose product with the rate would.
+static void what_decays_below_normal_steps_becomes_0(void **state)
+{
+    static const struct {
+        const char *op, *attrs;
+        double factor;
+    } cases[] = {
+        {"Adam", "", .9}, {"SGD", "momentum = [0.9]", .9}, {"RMSProp", "momentum = [0.9]", .9}};
+    static const struct {
+        double rate, times; // of the smallest normal number
+    } bounds[] = {{.125, 8}, {1e-9, 0x1p20}, {0, 0x1p20}, {2, 1}};
+
+    (void)state;
+    for (size_t c = 0; c < OT_COUNT(cases); c++)
+        for (size_t b = 0; b < OT_COUNT(bounds); b++) {
+            const double bound = bounds[b].times * (double)FLT_MIN;
+            double x[2] = {.9 * bound / cases[c].factor, 1.1 * bound / cases[c].factor};
+            double w[2] = {1, 1}, g[2] = {0}, zero[2] = {0};
+            const bool is_second = strcmp(cases[c].op, "RMSProp") == 0;
+            char op[64];
+            update u = {.op = op,
+                        .attrs = cases[c].attrs,
+                        .inputs = strcmp(cases[c].op, "SGD") == 0 ? OUR_INPUTS : TWO_MOMENTS,
+                        .dtype = OT_F32,
+                        .n = 1,
+                        .count = {2},
+                        .w = {w},
+                        .g = {g},
+                        .m = {is_second ? zero : x},
+                        .v = {is_second ? x : zero},
+                        .lr = {bounds[b].rate},
+                        .step = {1000}};
+
+            snprintf(op, sizeof op, "ai.onnxtrain.%sOptimizer", cases[c].op);
+            update_run(&u);
+            assert_true(x[0] == 0);
+            assert_true(fabs(x[1] / bound - 1.1) < 1e-6);
+        }
+}
+
 static void the_first_update_is_number_1(void **state)
 {
     double x[4] = {1, 1, 1, 1};
@@ -645,6 +775,8 @@ int main(void)
         cmocka_unit_test(threads_do_not_change_bits),
         cmocka_unit_test(momentum_of_earlier_files_is_sgd),
         cmocka_unit_test(nodes_that_contradict_themselves_are_refused),
+        cmocka_unit_test(what_decays_below_normal_numbers_becomes_0),
+        cmocka_unit_test(what_decays_below_normal_steps_becomes_0),
         cmocka_unit_test(the_first_update_is_number_1),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
