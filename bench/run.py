@@ -25,6 +25,7 @@ import models
 import process
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+REASON = 120  # characters of a refusal that are shown
 
 
 # Two environments: the exporters want an onnx that ONNX Runtime training does not take.
@@ -130,7 +131,8 @@ def lines_of(name, threads, table, refused):
         yield (f"| {name} | {threads} | {program} | {row['median']:.2f} | {row['min']:.2f} | {row['peak']:.0f} "
                f"| {row['first']:.2f} {ratios}")
     for program, error in refused.items():
-        yield f"| {name} | {threads} | {program} | does not run it: {error.replace('|', '/')} | | | | | |"
+        reason = error if len(error) <= REASON else "..." + error[3 - REASON:]  # ONNX Runtime's stands at the end
+        yield f"| {name} | {threads} | {program} | does not run it: {reason.replace('|', '/')} | | | | | |"
 
 
 def measure_peers(names, threads, args):

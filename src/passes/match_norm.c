@@ -2,16 +2,26 @@
 // Normalisations that an exporter has written in other operators: their scales and biases.
 #include "passes/region.h"
 
-ot_status ot__match_norm_operands(const ot__uses *uses, ot_node *node, ot__arena *arena,
-                                  ot_value **scale, ot_value **bias)
+ot_status ot__match_norm_operands(const ot__uses *uses, ot_node *node, ot_value **scale,
+                                  ot_value **bias)
 {
     enum { SCALE = 1, BIAS = 2 }; // inputs of both regions
+    const bool is_group_norm = ot__node_is(node, "", "InstanceNormalization");
     ot__region *region = NULL;
+    ot__arena *arena;
+    ot_status st;
 
-    OT_TRY(ot__match_layer_norm(uses, node, arena, &region));
-    if (region == NULL)
-        OT_TRY(ot__match_group_norm(uses, node, arena, &region));
-    *scale = region != NULL && region->n_inputs > SCALE ? region->inputs[SCALE] : NULL;
-    *bias = region != NULL && region->n_inputs > BIAS ? region->inputs[BIAS] : NULL;
-    return OT_OK;
+    *scale = *bias = NULL;
+    if (!is_group_norm && !ot__node_is(node, "", "Sqrt"))
+        return OT_OK;
+    arena = ot__arena_create();
+    OT_TRY(ot__made(arena));
+    st = is_group_norm ? ot__match_group_norm(uses, node, arena, &region)
+                       : ot__match_layer_norm(uses, node, arena, &region);
+    if (st == OT_OK && region != NULL) {
+        *scale = region->inputs[SCALE];
+        *bias = region->inputs[BIAS];
+    }
+    ot__arena_destroy(arena);
+    return st;
 }

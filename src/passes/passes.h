@@ -33,9 +33,9 @@ int64_t ot__match_int(const ot_node *node, const char *name, int64_t otherwise);
 // and zeros.
 bool ot__match_unit_norm(const ot_node *node);
 // The scale and the bias of the normalisation that other operators than its own write out, with
-// `node` as its root or its InstanceNormalization; NULL: there are none. Works in `arena`.
-ot_status ot__match_norm_operands(const ot__uses *uses, ot_node *node, ot__arena *arena,
-                                  ot_value **scale, ot_value **bias);
+// `node` as its root or its InstanceNormalization; NULL: there are none.
+ot_status ot__match_norm_operands(const ot__uses *uses, ot_node *node, ot_value **scale,
+                                  ot_value **bias);
 // What PyTorch is likely to call a parameter that the node combines its data with: "bias" of an
 // Add, "weight" of a Mul; "" otherwise.
 const char *ot__match_leaf(const ot_node *node);

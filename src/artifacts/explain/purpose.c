@@ -107,12 +107,12 @@ static void follow_readers(flow *f)
 }
 
 // Scales and biases of normalisations that an exporter wrote in other operators.
-static ot_status find_norm_operands(flow *f, const ot__uses *uses, ot__arena *arena)
+static ot_status find_norm_operands(flow *f, const ot__uses *uses)
 {
     for (int k = 0; k < f->graph->n_nodes; k++) {
         ot_value *scale, *bias;
 
-        OT_TRY(ot__match_norm_operands(uses, f->graph->nodes[k], arena, &scale, &bias));
+        OT_TRY(ot__match_norm_operands(uses, f->graph->nodes[k], &scale, &bias));
         if (scale)
             at(f, scale)->has_role = true;
         if (bias)
@@ -124,12 +124,11 @@ static ot_status find_norm_operands(flow *f, const ot__uses *uses, ot__arena *ar
 ot_status ot__candidates_find_purposes(ot__candidates *c, const ot__uses *uses)
 {
     flow f = {.graph = c->graph, .numbers = &uses->numbers};
-    ot__arena *arena = ot__arena_create();
     ot_status st;
 
     f.to = ot__alloc_zero((size_t)uses->numbers.n_values + 1, sizeof *f.to);
-    st = ot__made(f.to && arena);
-    OT_THEN(st, find_norm_operands(&f, uses, arena));
+    st = ot__made(f.to);
+    OT_THEN(st, find_norm_operands(&f, uses));
     if (st == OT_OK)
         follow_readers(&f);
     for (int i = 0; st == OT_OK && i < c->n; i++) {
@@ -140,6 +139,5 @@ ot_status ot__candidates_find_purposes(ot__candidates *c, const ot__uses *uses)
         c->items[i].softmax = to->before == &elsewhere ? NULL : to->before;
     }
     ot__free(f.to);
-    ot__arena_destroy(arena);
     return st;
 }
