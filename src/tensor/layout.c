@@ -85,6 +85,32 @@ bool ot__layout_fits(const ot_layout *layout, const ot_shape *shape)
     return true;
 }
 
+void ot__layout_lying_shape(const ot_layout *layout, const ot_shape *shape, ot_shape *lying)
+{
+    *lying = *shape;
+    if (layout == NULL)
+        return;
+    assert(layout->ndim + layout->n_blocks <= OT_MAX_NDIM);
+    lying->ndim = layout->ndim + layout->n_blocks;
+    for (int k = 0; k < layout->ndim; k++)
+        lying->dim[k] = shape->dim[layout->order[k]] / block_of(layout, layout->order[k]);
+    for (int k = 0; k < layout->n_blocks; k++)
+        lying->dim[layout->ndim + k] = layout->block[k].size;
+}
+
+int ot__layout_lying_axis(const ot_layout *layout, int axis, int64_t *unit)
+{
+    int at = 0;
+
+    *unit = 1;
+    if (layout == NULL)
+        return axis;
+    *unit = block_of(layout, axis);
+    while (layout->order[at] != axis)
+        at++;
+    return at;
+}
+
 int64_t ot__layout_row_unit(const ot_layout *layout, const ot_shape *shape)
 {
     int axis = 0;

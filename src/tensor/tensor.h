@@ -81,6 +81,11 @@ bool ot__layout_fits(const ot_layout *layout,
 // beginning on is one piece of memory; 0: there are none but all.
 int64_t ot__layout_row_unit(const ot_layout *layout, const ot_shape *shape);
 int64_t ot__layout_offset(const ot_layout *layout, const ot_shape *shape, const int64_t *index);
+// The shape that has the elements in their order when it is row-major: axes as they follow each
+// other, blocked ones counted in blocks, then the blocks. It has room for those of images.
+void ot__layout_lying_shape(const ot_layout *layout, const ot_shape *shape, ot_shape *lying);
+// Which axis of that an axis is, and how many elements are one along it.
+int ot__layout_lying_axis(const ot_layout *layout, int axis, int64_t *unit);
 // The same elements of `element_size` bytes in another layout; the memories do not overlap.
 void ot__layout_convert(void *to, const ot_layout *to_layout, const void *from,
                         const ot_layout *from_layout, const ot_shape *shape, size_t element_size);

@@ -91,6 +91,56 @@ typedef struct concat_state {
     ot__strided parts[]; // one per input
 } concat_state;
 
+// A layout that inputs are offered in, and how many elements are.
+typedef struct offer {
+    const ot_layout *layout;
+    int64_t count;
+} offer;
+
+static int gather_offers(const ot_prep *p, offer *offers, int most)
+{
+    int n = 0;
+
+    for (int i = 0; i < ot_prep_input_count(p); i++) {
+        const ot_layout *layout = ot_prep_offered_in(p, i);
+        int k = 0;
+
+        while (k < n && !ot__layout_equal(offers[k].layout, layout))
+            k++;
+        if (k == most)
+            continue;
+        if (k == n)
+            offers[n++] = (offer){layout, 0};
+        offers[k].count += ot_prep_in(p, i)->count;
+    }
+    return n;
+}
+
+static bool all_fit(const ot_prep *p, const ot_layout *layout)
+{
+    for (int i = 0; i < ot_prep_input_count(p); i++)
+        if (!ot__layout_fits(layout, &ot_prep_in(p, i)->shape))
+            return false;
+    return true;
+}
+
+// The layout in which the most elements are offered, of those that every input fits into.
+static void concat_layouts(ot_prep *p)
+{
+    enum { MOST_OFFERS = 4 }; // row-major, and those of images
+    offer offers[MOST_OFFERS], best = {0};
+    const int n = gather_offers(p, offers, MOST_OFFERS);
+
+    for (int k = 0; k < n; k++)
+        if ((offers[k].count > best.count ||
+             (offers[k].count == best.count && best.layout == NULL)) &&
+            all_fit(p, offers[k].layout))
+            best = offers[k];
+    for (int i = 0; i < ot_prep_input_count(p); i++)
+        ot_prep_want_in(p, i, best.layout);
+    ot_prep_want_out(p, 0, best.layout);
+}
+
 static ot_status concat_prepare(ot_prep *p)
 {
     const int n = ot_prep_input_count(p);
@@ -105,7 +155,8 @@ static ot_status concat_prepare(ot_prep *p)
         const ot_arg *x = ot_prep_in(p, i);
         ot__strided *s = &state->parts[i];
 
-        ot__part_strides(s, &x->shape, &y->shape, state->axis, from, OT__PART_TO_WHOLE);
+        ot__part_strides_lying(s, y->layout, &x->shape, &y->shape, state->axis, from,
+                               OT__PART_TO_WHOLE);
         ot__strided_simplify(s);
         OT_TRY(ot__prep_element_size(p, x, &s->size));
         from += x->shape.dim[state->axis];
@@ -209,7 +260,8 @@ static const ot_port concat_training_out[] = {
 };
 static const ot_attr_spec concat_attrs[] = {
     {.name = "axis", .kind = OT_ATTRIBUTE_INT, .flags = OT_ATTR_REQUIRED}, {0}};
-static const ot_kernel concat_kernels[] = {OT__STRIDED_KERNELS(concat_prepare, concat_run), {0}};
+static const ot_kernel concat_kernels[] = {
+    OT__STRIDED_LAYOUTS_KERNELS(concat_layouts, concat_prepare, concat_run), {0}};
 #define CONCAT                                                                                     \
     .inputs = concat_in, .attrs = concat_attrs, .types = "T: any string", .infer = concat_infer,   \
     .kernels = concat_kernels

@@ -50,6 +50,18 @@ void ot__part_strides(ot__strided *s, const ot_shape *part, const ot_shape *whol
     *(to_whole ? &s->y_offset : &s->x_offset) = from * whole_stride[axis];
 }
 
+void ot__part_strides_lying(ot__strided *s, const ot_layout *layout, const ot_shape *part,
+                            const ot_shape *whole, int axis, int64_t from, ot__parts_way way)
+{
+    ot_shape lying_part, lying_whole;
+    int64_t unit;
+    const int lying_axis = ot__layout_lying_axis(layout, axis, &unit);
+
+    ot__layout_lying_shape(layout, part, &lying_part);
+    ot__layout_lying_shape(layout, whole, &lying_whole);
+    ot__part_strides(s, &lying_part, &lying_whole, lying_axis, from / unit, way);
+}
+
 void ot__infer_moved(ot_infer *c, int output, const ot__strided *s)
 {
     int n;

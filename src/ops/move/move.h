@@ -44,9 +44,12 @@ ot_status ot__prep_strided(ot_prep *p, const ot__strided *s); // its size is inp
 // out 0 = in 0, moved by that
 ot_status ot__run_strided_simd(const ot_run *r);
 ot_status ot__run_strided_ref(const ot_run *r);
-// The entries of a record whose run_simd and run_ref differ in how they copy.
-#define OT__STRIDED_KERNELS(prepare, run)                                                          \
-    OT__SIMD_KERNEL(NULL, NULL, prepare, run##_simd), OT__REF_KERNEL(NULL, prepare, run##_ref)
+// The entries of a record whose run_simd and run_ref differ in how they copy; the first may take
+// layouts.
+#define OT__STRIDED_LAYOUTS_KERNELS(layouts, prepare, run)                                         \
+    OT__LAYOUTS_KERNEL(NULL, NULL, layouts, prepare, run##_simd),                                  \
+        OT__REF_KERNEL(NULL, prepare, run##_ref)
+#define OT__STRIDED_KERNELS(prepare, run) OT__STRIDED_LAYOUTS_KERNELS(NULL, prepare, run)
 // Of records with OT_OP_VIEW: output 0 is input 0, byte for byte, with its known elements.
 extern const ot_kernel ot__view_kernels[];
 void ot__infer_view(ot_infer *c, const ot_shape *y);
@@ -58,6 +61,9 @@ ot_status ot__index_error(const ot_arg *indices, int64_t position, int64_t exten
 typedef enum ot__parts_way { OT__PART_TO_WHOLE, OT__WHOLE_TO_PART } ot__parts_way;
 void ot__part_strides(ot__strided *s, const ot_shape *part, const ot_shape *whole, int axis,
                       int64_t from, ot__parts_way way);
+// The same of tensors that lie in one layout, into which they fit.
+void ot__part_strides_lying(ot__strided *s, const ot_layout *layout, const ot_shape *part,
+                            const ot_shape *whole, int axis, int64_t from, ot__parts_way way);
 
 // ---- indexed slices (indexed.c): Gather*, Scatter* and their gradients ----
 

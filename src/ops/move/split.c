@@ -122,9 +122,26 @@ static void split_training_infer(ot_infer *c)
 
 typedef struct split_state {
     int axis;
-    int64_t inner, even; // elements behind the axis; extent of a part when no list is given
+    int64_t inner;       // elements from one along the axis to the next, or
+    int64_t unit;        // from so many
+    int64_t even;        // extent of a part when no list is given
     ot__strided parts[]; // one per output; x_offset depends on the list
 } split_state;
+
+// That of the input, where all parts fit into it: of one that nobody reads it is not known.
+static void split_layouts(ot_prep *p)
+{
+    const int n = ot_prep_output_count(p);
+    const ot_layout *layout = ot_prep_offered_in(p, 0);
+
+    for (int i = 0; i < n; i++)
+        if (ot_prep_out(p, i) == NULL || !ot__layout_fits(layout, &ot_prep_out(p, i)->shape))
+            layout = NULL;
+    ot_prep_want_in(p, 0, layout);
+    for (int i = 0; i < n; i++)
+        if (ot_prep_out(p, i) != NULL)
+            ot_prep_want_out(p, i, layout);
+}
 
 static ot_status split_prepare(ot_prep *p)
 {
@@ -132,12 +149,14 @@ static ot_status split_prepare(ot_prep *p)
     const ot_arg *x = ot_prep_in(p, 0);
     split_state *state = ot_prep_state(p, sizeof(*state) + (size_t)n * sizeof(ot__strided));
     int64_t stride[OT_MAX_NDIM];
+    ot_shape lying;
 
     OT_TRY(ot__made(state));
     if (!ot__axis_normalize(ot_attr_int(ot_prep_node(p), "axis"), x->shape.ndim, &state->axis))
         return ot_prep_fail(p, OT_ERR_INVALID, "the axis is out of range");
-    ot__shape_strides(&x->shape, stride);
-    state->inner = stride[state->axis];
+    ot__layout_lying_shape(x->layout, &x->shape, &lying);
+    ot__shape_strides(&lying, stride);
+    state->inner = stride[ot__layout_lying_axis(x->layout, state->axis, &state->unit)];
     state->even = (x->shape.dim[state->axis] + n - 1) / n;
     for (int i = 0; i < n; i++) {
         const ot_arg *y = ot_prep_out(p, i);
@@ -145,7 +164,8 @@ static ot_status split_prepare(ot_prep *p)
 
         if (y == NULL)
             continue; // nobody reads it
-        ot__part_strides(s, &y->shape, &x->shape, state->axis, 0, OT__WHOLE_TO_PART);
+        ot__part_strides_lying(s, x->layout, &y->shape, &x->shape, state->axis, 0,
+                               OT__WHOLE_TO_PART);
         ot__strided_simplify(s);
         OT_TRY(ot__prep_element_size(p, x, &s->size));
     }
@@ -171,7 +191,7 @@ static ot_status split_run(const ot_run *r, ot__strided_function copy)
         if (y != NULL) {
             ot__strided s = state->parts[i];
 
-            s.x_offset = from * state->inner;
+            s.x_offset = from / state->unit * state->inner;
             copy(y->data, r->in[0]->data, &s);
         }
         from += size;
@@ -231,7 +251,8 @@ static const ot_attr_spec split_attrs_2[] = {
     {.name = "split", .kind = OT_ATTRIBUTE_INTS}, OT__INT_ATTR("axis", 0), {0}};
 static const ot_attr_spec split_attrs_18[] = {
     {.name = "num_outputs", .kind = OT_ATTRIBUTE_INT}, OT__INT_ATTR("axis", 0), {0}};
-static const ot_kernel split_kernels[] = {OT__STRIDED_KERNELS(split_prepare, split_run), {0}};
+static const ot_kernel split_kernels[] = {
+    OT__STRIDED_LAYOUTS_KERNELS(split_layouts, split_prepare, split_run), {0}};
 #define SPLIT .outputs = split_out, .types = "T: any string"
 #define SPLIT_13                                                                                   \
     SPLIT, .name = "Split", .inputs = split_in, .infer = split_infer, .kernels = split_kernels,    \
