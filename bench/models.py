@@ -49,6 +49,8 @@ def language(rows=8, tokens=128, vocabulary=2000):
     return Problem(rows, [tokens], vocabulary, 6, 1, labels=(tokens,), class_axis=-1, vocabulary=vocabulary)
 
 
+# Of transformers.
+LANGUAGE = ["albert", "deberta", "electra", "gemma2", "gpt2", "gptneox", "llama", "modernbert", "phi", "qwen3"]
 # Of torchvision, of transformers, and recurrent ones: `--models wider`, by the exporter that they are used with.
 WIDER = {
     "densenet121": pictures(4, 128),
@@ -67,23 +69,14 @@ WIDER = {
     "vgg11_bn": pictures(1, 224),
     "vit_b_16": pictures(2, 224),
     "wide_resnet50_2": pictures(2, 160),
-    "albert": language(),
-    "deberta": language(),
-    "electra": language(),
-    "gemma2": language(),
-    "gpt2": language(),
-    "gptneox": language(),
-    "llama": language(),
-    "modernbert": language(),
-    "phi": language(),
-    "qwen3": language(),
+    **{name: language() for name in LANGUAGE},
     "gru": language(16, 64),
     "rnn": language(16, 64),
     "bilstm": language(16, 64),
     "lstmcell": language(16, 64),
     "tcn": language(16, 512, 64),
 }
-LANGUAGE = ["albert", "deberta", "electra", "gemma2", "gpt2", "gptneox", "llama", "modernbert", "phi", "qwen3"]
+ALL = {**PROBLEMS, **WIDER}
 WIDER_NAMES = [name + NEWER if name in LANGUAGE else name for name in WIDER]
 NAMES = [*PROBLEMS, *(name + NEWER for name in PROBLEMS if name not in TEXTS)]
 
@@ -94,7 +87,7 @@ def base(name):
 
 
 def problem(name):
-    return {**PROBLEMS, **WIDER}[base(name)]
+    return ALL[base(name)]
 
 
 class Text:

@@ -111,19 +111,6 @@ class Gpt(nn.Module):
         return self.head(self.norm(self.blocks(self.words(x) + self.positions)))
 
 
-class Lstm(nn.Module):
-    """A language model over bytes."""
-
-    def __init__(self, problem, width=256, n_layers=2):
-        super().__init__()
-        self.words = nn.Embedding(problem.vocabulary, width)
-        self.layers = nn.LSTM(width, width, n_layers, batch_first=True)
-        self.head = nn.Linear(width, problem.classes)
-
-    def forward(self, x):
-        return self.head(self.layers(self.words(x))[0])
-
-
 def twice(n_in, n_out):
     return nn.Sequential(nn.Conv2d(n_in, n_out, 3, padding=1, bias=False), nn.BatchNorm2d(n_out), nn.ReLU(inplace=True),
                          nn.Conv2d(n_out, n_out, 3, padding=1, bias=False), nn.BatchNorm2d(n_out), nn.ReLU(inplace=True))
@@ -238,8 +225,9 @@ def of_torchvision(problem, name, **options):
     return module
 
 
-MODULES = {"mlp": mlp, "lenet": lenet, "resnet18": resnet18, "encoder": Encoder, "gpt": Gpt, "lstm": Lstm,
-           "unet": UNet, "bert": Bert, "mobilenetv2": partial(of_torchvision, name="mobilenet_v2"),
+MODULES = {"mlp": mlp, "lenet": lenet, "resnet18": resnet18, "encoder": Encoder, "gpt": Gpt,
+           "lstm": partial(Recurrent, kind="LSTM"), "unet": UNet, "bert": Bert,
+           "mobilenetv2": partial(of_torchvision, name="mobilenet_v2"),
            "googlenet": partial(of_torchvision, name="googlenet", aux_logits=False, init_weights=False),
            "albert": partial(Language, kind="Albert", head="ForMaskedLM"),
            "deberta": partial(Language, kind="DebertaV2", head="ForMaskedLM"),
@@ -283,7 +271,7 @@ def export(name, path, newer):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("model", choices=[*models.PROBLEMS, *models.WIDER])
+    parser.add_argument("model", choices=list(models.ALL))
     parser.add_argument("path")
     parser.add_argument("--newer", action="store_true")
     arguments = parser.parse_args()

@@ -164,9 +164,10 @@ def other_sections(path):
 
 
 def main():
+    known = models.NAMES + models.WIDER_NAMES
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release")
-    parser.add_argument("--models", help=f"of {', '.join(models.NAMES + models.WIDER_NAMES)}, or wider, which is all from "
+    parser.add_argument("--models", help=f"of {', '.join(known)}, or wider, which is all from "
                                          f"{models.WIDER_NAMES[0]} on; default: those before it, without --against by the classic exporter")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
@@ -180,8 +181,8 @@ def main():
     names = models.WIDER_NAMES if names == ["wider"] else names
     threads = [int(n) for n in args.threads.split(",")]
     for name in names:
-        if name not in models.NAMES + models.WIDER_NAMES:
-            parser.error(f"--models: '{name}' is none of {', '.join(models.NAMES + models.WIDER_NAMES)}")
+        if name not in known:
+            parser.error(f"--models: '{name}' is none of {', '.join(known)}")
     if args.pairs < 1:
         parser.error(f"--pairs: {args.pairs} is less than 1")
     if args.against:

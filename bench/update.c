@@ -183,17 +183,13 @@ static void time_decay(int n_threads)
     enum { UPDATES = 1200, WINDOW = 50, WINDOWS = UPDATES / WINDOW };
     static double times[UPDATES];
     double slowest = 0;
-    ot_session_options how = OT_SESSION_OPTIONS_INIT;
     const ot_shape one = {1, {1}};
-    ot_artifacts *artifacts;
     ot_session *session;
     ot_model *model;
     ot_tensor *x, *loss = NULL;
 
-    how.n_threads = n_threads;
     must(ot_model_load_buffer(decaying_text, sizeof decaying_text - 1, NULL, &model));
-    must(ot_artifacts_generate(model, NULL, &artifacts));
-    must(ot_session_create_from_artifacts(artifacts, &how, &session));
+    session = session_of(model, 0, 0, n_threads);
     must(ot_tensor_create(OT_F32, &one, &x));
     for (int i = 0; i < UPDATES; i++) {
         *(float *)ot_tensor_data(x) = i == 0 ? 30000 : 0; // a hundredth for each weight
@@ -216,7 +212,6 @@ static void time_decay(int n_threads)
     ot_tensor_destroy(loss);
     ot_tensor_destroy(x);
     ot_session_destroy(session);
-    ot_artifacts_destroy(artifacts);
     ot_model_destroy(model);
 }
 

@@ -345,6 +345,17 @@ int ot__index_of(const char *const *names, int n, const char *name);
 // names than those.
 enum { OT_NAMES_SHOWN = 4 };
 void ot__buf_names(ot__buf *text, const char *const *names, int n);
+// As many of n names, which are borrowed.
+typedef struct ot__shown_names {
+    const char *names[OT_NAMES_SHOWN];
+    int n;
+} ot__shown_names;
+static inline void ot__shown_names_add(ot__shown_names *shown, const char *name)
+{
+    if (shown->n < OT_NAMES_SHOWN)
+        shown->names[shown->n] = name;
+    shown->n++;
+}
 
 // The names there are, when one was asked for that is not among them. Start with {.wanted = name};
 // the names are borrowed.

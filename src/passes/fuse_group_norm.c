@@ -4,8 +4,6 @@
 // what was one.
 #include "passes/region.h"
 
-enum { X, SCALE, BIAS }; // a region's inputs
-
 typedef struct group_norm {
     int64_t groups;
     double epsilon;
@@ -70,29 +68,29 @@ static ot_value *image_of_groups(const ot_value *x)
 // From the Reshape before the node to that behind it, and to the scale and bias behind that.
 static bool take_grouping(const ot__uses *uses, ot_node *node, ot__region *region)
 {
-    ot_value *image = image_of_groups(node->inputs[X]), *y = node->outputs[0], *operand;
+    ot_value *image = image_of_groups(node->inputs[OT_NORM_X]), *y = node->outputs[0], *operand;
     ot_node *next = reader_of(uses, y, "Reshape", NULL, &operand);
 
-    if (image == NULL || next == NULL || !is_filled(node->inputs[SCALE], 1) ||
-        !is_filled(node->inputs[BIAS], 0))
+    if (image == NULL || next == NULL || !is_filled(node->inputs[OT_NORM_SCALE], 1) ||
+        !is_filled(node->inputs[OT_NORM_BIAS], 0))
         return false;
     y = next->outputs[0];
     if (!y->has_shape || !ot__shape_equal(&y->shape, &image->shape) ||
-        !ot__region_add(&uses->numbers, region, node->inputs[X]->producer) ||
+        !ot__region_add(&uses->numbers, region, node->inputs[OT_NORM_X]->producer) ||
         !ot__region_add(&uses->numbers, region, next))
         return false;
-    region->inputs[X] = image;
+    region->inputs[OT_NORM_X] = image;
     region->output = y;
     next = reader_of(uses, y, "Mul", image, &operand);
     if (next == NULL || !ot__region_add(&uses->numbers, region, next))
         return true;
-    region->inputs[SCALE] = operand;
+    region->inputs[OT_NORM_SCALE] = operand;
     region->output = next->outputs[0];
     next = reader_of(uses, region->output, "Add", image, &operand);
-    if (next == NULL || !ot__shape_equal(&operand->shape, &region->inputs[SCALE]->shape) ||
+    if (next == NULL || !ot__shape_equal(&operand->shape, &region->inputs[OT_NORM_SCALE]->shape) ||
         !ot__region_add(&uses->numbers, region, next))
         return true;
-    region->inputs[BIAS] = operand;
+    region->inputs[OT_NORM_BIAS] = operand;
     region->output = next->outputs[0];
     return true;
 }
@@ -106,8 +104,8 @@ static ot_status write_group_norm(ot__fusing *f, const ot__region *region)
     ot_value *inv_std = ot__build_value(&b, ot__build_name(&b, "%s_2", name));
     ot_value *const *in = region->inputs;
     ot_value *out[] = {region->output, mean, inv_std};
-    ot_value *grad_in[] = {region->dy, in[X], in[SCALE], mean, inv_std};
-    const int n_in = in[BIAS] != NULL ? 3 : in[SCALE] != NULL ? 2 : 1;
+    ot_value *grad_in[] = {region->dy, in[OT_NORM_X], in[OT_NORM_SCALE], mean, inv_std};
+    const int n_in = in[OT_NORM_BIAS] != NULL ? 3 : in[OT_NORM_SCALE] != NULL ? 2 : 1;
     ot_node *node = ot__op_build(&b, "ai.onnxtrain", "GroupNormTraining", name, in, n_in, out, 3);
 
     ot__build_int(&b, node, "num_groups", norm->groups);
@@ -131,8 +129,9 @@ static ot__region *new_region(const ot__uses *uses, ot_node *node, const group_n
         return NULL;
     *region = (ot__region){.write = write_group_norm,
                            .what = norm,
-                           .inputs = {node->inputs[X], node->inputs[SCALE], node->inputs[BIAS]},
-                           .n_inputs = BIAS + 1,
+                           .inputs = {node->inputs[OT_NORM_X], node->inputs[OT_NORM_SCALE],
+                                      node->inputs[OT_NORM_BIAS]},
+                           .n_inputs = OT_NORM_BIAS + 1,
                            .output = node->outputs[0]};
     (void)ot__region_add(&uses->numbers, region, node);
     return region;
@@ -141,7 +140,7 @@ static ot__region *new_region(const ot__uses *uses, ot_node *node, const group_n
 ot_status ot__match_group_norm(const ot__uses *uses, ot_node *node, ot__arena *arena,
                                ot__region **out)
 {
-    const ot_value *x = node->n_inputs > 0 ? node->inputs[X] : NULL;
+    const ot_value *x = node->n_inputs > 0 ? node->inputs[OT_NORM_X] : NULL;
     ot__region *region, *around;
     group_norm *norm;
 
@@ -155,7 +154,7 @@ ot_status ot__match_group_norm(const ot__uses *uses, ot_node *node, ot__arena *a
     around = new_region(uses, node, norm, arena);
     OT_TRY(ot__made(region != NULL && around != NULL));
     *out = region;
-    around->inputs[SCALE] = around->inputs[BIAS] = NULL;
+    around->inputs[OT_NORM_SCALE] = around->inputs[OT_NORM_BIAS] = NULL;
     if (take_grouping(uses, node, around)) {
         around->otherwise = region;
         *out = around;

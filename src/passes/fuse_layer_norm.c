@@ -11,8 +11,6 @@ typedef struct layer_norm {
     bool is_centered;
 } layer_norm;
 
-enum { X, SCALE, BIAS }; // a region's inputs
-
 // The node, of ai.onnx, that makes `value`; NULL: another makes it.
 static ot_node *made_by_norm(const ot_value *value, const char *op_type)
 {
@@ -253,10 +251,10 @@ ot_status ot__match_layer_norm(const ot__uses *uses, ot_node *node, ot__arena *a
     *norm = (layer_norm){0};
     if (!take_layer_norm(uses, node, region, norm))
         return OT_OK;
-    region->inputs[X] = norm->x;
-    region->inputs[SCALE] = norm->scale;
-    region->inputs[BIAS] = norm->bias;
-    region->n_inputs = BIAS + 1;
+    region->inputs[OT_NORM_X] = norm->x;
+    region->inputs[OT_NORM_SCALE] = norm->scale;
+    region->inputs[OT_NORM_BIAS] = norm->bias;
+    region->n_inputs = OT_NORM_BIAS + 1;
     *out = region;
     return OT_OK;
 }

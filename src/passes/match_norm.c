@@ -5,7 +5,6 @@
 ot_status ot__match_norm_operands(const ot__uses *uses, ot_node *node, ot_value **scale,
                                   ot_value **bias)
 {
-    enum { SCALE = 1, BIAS = 2 }; // inputs of both regions
     const bool is_group_norm = ot__node_is(node, "", "InstanceNormalization");
     ot__region *region = NULL;
     ot__arena *arena;
@@ -19,8 +18,8 @@ ot_status ot__match_norm_operands(const ot__uses *uses, ot_node *node, ot_value 
     st = is_group_norm ? ot__match_group_norm(uses, node, arena, &region)
                        : ot__match_layer_norm(uses, node, arena, &region);
     if (st == OT_OK && region != NULL) {
-        *scale = region->inputs[SCALE];
-        *bias = region->inputs[BIAS];
+        *scale = region->inputs[OT_NORM_SCALE];
+        *bias = region->inputs[OT_NORM_BIAS];
     }
     ot__arena_destroy(arena);
     return st;

@@ -67,6 +67,8 @@ bool ot__region_has_gradients(const ot__region *region); // any, when it is writ
 // OT_ERR_UNSUPPORTED: a node has none.
 ot_status ot__region_derive(ot_graph *graph, ot__region *region);
 
+// Inputs of the regions of normalisations, and of InstanceNormalization.
+enum { OT_NORM_X, OT_NORM_SCALE, OT_NORM_BIAS };
 // Looks for the region around `node`; *out, of `arena`, stays NULL where there is none.
 typedef ot_status (*ot__region_matcher)(const ot__uses *uses, ot_node *node, ot__arena *arena,
                                         ot__region **out);

@@ -85,6 +85,13 @@ bool ot__layout_fits(const ot_layout *layout, const ot_shape *shape)
     return true;
 }
 
+// Of the loops over all elements in the order of `layout`, first its axes, then its blocks.
+static int64_t loop_extent(const ot_layout *layout, const ot_shape *shape, int k)
+{
+    return k < layout->ndim ? shape->dim[layout->order[k]] / block_of(layout, layout->order[k])
+                            : layout->block[k - layout->ndim].size;
+}
+
 void ot__layout_lying_shape(const ot_layout *layout, const ot_shape *shape, ot_shape *lying)
 {
     *lying = *shape;
@@ -92,10 +99,8 @@ void ot__layout_lying_shape(const ot_layout *layout, const ot_shape *shape, ot_s
         return;
     assert(layout->ndim + layout->n_blocks <= OT_MAX_NDIM);
     lying->ndim = layout->ndim + layout->n_blocks;
-    for (int k = 0; k < layout->ndim; k++)
-        lying->dim[k] = shape->dim[layout->order[k]] / block_of(layout, layout->order[k]);
-    for (int k = 0; k < layout->n_blocks; k++)
-        lying->dim[layout->ndim + k] = layout->block[k].size;
+    for (int k = 0; k < lying->ndim; k++)
+        lying->dim[k] = loop_extent(layout, shape, k);
 }
 
 int ot__layout_lying_axis(const ot_layout *layout, int axis, int64_t *unit)
@@ -127,8 +132,7 @@ int64_t ot__layout_row_unit(const ot_layout *layout, const ot_shape *shape)
     unit = shape->dim[axis];
     for (int k = 0; k < layout->ndim + layout->n_blocks; k++) {
         const int b = k - layout->ndim, of = b < 0 ? layout->order[k] : layout->block[b].axis;
-        const int64_t extent =
-            b < 0 ? shape->dim[of] / block_of(layout, of) : layout->block[b].size;
+        const int64_t extent = loop_extent(layout, shape, k);
 
         if (extent > 1 && of != axis)
             break;
@@ -198,14 +202,14 @@ static void make_nest(nest *loops, const ot_layout *layout, const ot_shape *shap
         const int axis = layout->order[k];
 
         inside[axis] = block_of(layout, axis);
-        loops->extent[k] = shape->dim[axis] / inside[axis];
+        loops->extent[k] = loop_extent(layout, shape, k);
         loops->step[k] = strides[axis] * inside[axis];
     }
     for (int k = 0; k < layout->n_blocks; k++) {
         const int axis = layout->block[k].axis;
 
         inside[axis] /= layout->block[k].size;
-        loops->extent[layout->ndim + k] = layout->block[k].size;
+        loops->extent[layout->ndim + k] = loop_extent(layout, shape, layout->ndim + k);
         loops->step[layout->ndim + k] = strides[axis] * inside[axis];
     }
 }

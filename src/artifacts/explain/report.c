@@ -121,13 +121,7 @@ static ot_status add_constants(ot_report *report, const ot_model *model)
 
 // ---- notes ----
 
-// Candidates with the same elements, the first of which is an earlier one.
-typedef struct twins_of {
-    const char *names[OT_NAMES_SHOWN];
-    int n;
-} twins_of;
-
-static ot_status say_twins(ot_report *report, const twins_of *twins)
+static ot_status say_twins(ot_report *report, const ot__shown_names *twins)
 {
     ot__buf text = {0};
     ot_status st;
@@ -143,7 +137,7 @@ static ot_status say_twins(ot_report *report, const twins_of *twins)
 
 static ot_status note_twins(ot_report *report, const ot__candidates *c)
 {
-    twins_of *of; // per candidate, those that come later
+    ot__shown_names *of; // per candidate, it and those that come later with its elements
     const int *twin;
 
     if (c->n == 0) // then there may be no graph
@@ -152,14 +146,11 @@ static ot_status note_twins(ot_report *report, const ot__candidates *c)
     of = ot__arena_alloc(report->arena, (size_t)c->n * sizeof *of);
     OT_TRY(ot__made(of));
     for (int i = 0; i < c->n; i++) {
-        twins_of *to = twin[i] >= 0 && c->items[i].role == OT_ROLE_TRAINABLE ? &of[twin[i]] : NULL;
+        const char *name = c->items[i].value->name;
 
-        of[i] = (twins_of){.names = {c->items[i].value->name}, .n = 1};
-        if (!to)
-            continue;
-        if (to->n < OT_NAMES_SHOWN)
-            to->names[to->n] = c->items[i].value->name;
-        to->n++;
+        of[i] = (ot__shown_names){.names = {name}, .n = 1};
+        if (twin[i] >= 0 && c->items[i].role == OT_ROLE_TRAINABLE)
+            ot__shown_names_add(&of[twin[i]], name);
     }
     for (int i = 0; i < c->n; i++)
         if (of[i].n > 1)

@@ -12,8 +12,7 @@ enum { MAX_GROUPS = 32 };
 // Those of one shape that one kind of operator reads are told together.
 typedef struct group {
     const ot__candidate *first;
-    const char *names[OT_NAMES_SHOWN];
-    int n;
+    ot__shown_names shown;
     double min, max;
 } group;
 
@@ -40,11 +39,9 @@ static void add_unsure(group *g, const ot__candidate *item)
         g->min = fmin(g->min, x);
         g->max = fmax(g->max, x);
     }
-    if (g->n == 0)
+    if (g->shown.n == 0)
         g->first = item;
-    if (g->n < OT_NAMES_SHOWN)
-        g->names[g->n] = item->value->name;
-    g->n++;
+    ot__shown_names_add(&g->shown, item->value->name);
 }
 
 static void say_range(ot__buf *text, const group *g)
@@ -74,10 +71,10 @@ static ot_status say(ot__forward *forward, const group *g)
     const ot_node *reader = g->first->reader;
     ot__buf text = {0};
 
-    ot__buf_names(&text, g->names, g->n);
+    ot__buf_names(&text, g->shown.names, g->shown.n);
     say_range(&text, g);
     const char *label = OT_LABEL(reader);
-    if (g->n == 1)
+    if (g->shown.n == 1)
         ot__buf_printf(&text, ", trains as an operand of %s", label);
     else
         ot__buf_printf(&text, ", train as operands of %s, the first one of %s", reader->op_type,
@@ -85,7 +82,7 @@ static ot_status say(ot__forward *forward, const group *g)
     ot__buf_printf(&text,
                    ", not as weight, bias, scale or table of an operator; freeze %s (--freeze, "
                    "frozen=)",
-                   g->n == 1 ? "it if it is a buffer" : "those that are buffers");
+                   g->shown.n == 1 ? "it if it is a buffer" : "those that are buffers");
     return note_text(forward, &text);
 }
 
@@ -116,12 +113,12 @@ static ot_status say_scalars(ot__forward *forward, const ot__patterns *frozen)
             continue;
         add_unsure(&g, &c->items[i]);
     }
-    if (g.n == 0)
+    if (g.shown.n == 0)
         return OT_OK;
-    ot__buf_names(&text, g.names, g.n);
+    ot__buf_names(&text, g.shown.names, g.shown.n);
     ot__buf_printf(&text, "%s; train %s (--train, trainable=)",
-                   g.n == 1 ? ", a scalar, stays as it is" : ", scalars, stay as they are",
-                   g.n == 1 ? "it if it is a parameter" : "those that are parameters");
+                   g.shown.n == 1 ? ", a scalar, stays as it is" : ", scalars, stay as they are",
+                   g.shown.n == 1 ? "it if it is a parameter" : "those that are parameters");
     return note_text(forward, &text);
 }
 

@@ -94,8 +94,9 @@ static dot_mask mask_end(int64_t left)
 // n_few, n_many and has_ended are constants where these are called. Lanes at p of the lines, or
 // those at their ends.
 OT_SIMD_INLINE void add_lanes(ot__vector *sum, const dot_lines *l, int64_t p, int n_few, int n_many,
-                              bool has_ended, dot_mask kept)
+                              bool has_ended)
 {
+    const dot_mask kept = has_ended ? *l->kept : (dot_mask){0};
     ot__vector few[DOT_FEW];
 
     OT_SIMD_UNROLL
@@ -125,7 +126,7 @@ OT_SIMD_INLINE void add_whole_lanes(ot__vector *sum, const dot_lines *l, int n_f
             __builtin_prefetch(l->next + p, 0, DOTS_FETCHED_INTO);
             __builtin_prefetch(l->next + l->next_line + p, 0, DOTS_FETCHED_INTO);
         }
-        add_lanes(sum, l, p, n_few, n_many, false, (dot_mask){0});
+        add_lanes(sum, l, p, n_few, n_many, false);
     }
 }
 
@@ -136,6 +137,7 @@ typedef struct dot_target {
     bool accumulates;
 } dot_target;
 
+#if OT_VECTOR_LANES == 16
 // n sums that are side by side in y.
 OT_SIMD_INLINE void store_row(float *y, ot__vector4 sums, int n, bool accumulates)
 {
@@ -148,7 +150,6 @@ OT_SIMD_INLINE void store_row(float *y, ot__vector4 sums, int n, bool accumulate
     memcpy(y, &sums, (size_t)n * sizeof *y);
 }
 
-#if OT_VECTOR_LANES == 16
 #define DOT_ROW(sums, i)                                                                           \
     __builtin_shufflevector(sums, sums, 4 * (i), 4 * (i) + 1, 4 * (i) + 2, 4 * (i) + 3)
 
@@ -219,7 +220,7 @@ OT_SIMD_INLINE void dot_tile(const dot_target *t, const dot_lines *l, int n_few,
     else
         add_whole_lanes(sum, l, n_few, n_many, false);
     if (whole < l->k)
-        add_lanes(sum, l, end, n_few, n_many, true, *l->kept);
+        add_lanes(sum, l, end, n_few, n_many, true);
     store_sums(t, sum, l->alpha, n_few, n_many);
 }
 

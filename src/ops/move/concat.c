@@ -30,7 +30,7 @@ static void infer_concat_values(ot_infer *c, int axis, const ot_shape *y)
         ot__strided s;
 
         if (known != NULL && n > 0) {
-            ot__part_strides(&s, x, y, axis, from, OT__PART_TO_WHOLE);
+            ot__part_strides(&s, NULL, x, y, axis, from, OT__PART_TO_WHOLE);
             s.size = sizeof(*known);
             ot__strided_simplify(&s);
             ot__ref_strided_copy(values, known, &s);
@@ -155,8 +155,7 @@ static ot_status concat_prepare(ot_prep *p)
         const ot_arg *x = ot_prep_in(p, i);
         ot__strided *s = &state->parts[i];
 
-        ot__part_strides_lying(s, y->layout, &x->shape, &y->shape, state->axis, from,
-                               OT__PART_TO_WHOLE);
+        ot__part_strides(s, y->layout, &x->shape, &y->shape, state->axis, from, OT__PART_TO_WHOLE);
         ot__strided_simplify(s);
         OT_TRY(ot__prep_element_size(p, x, &s->size));
         from += x->shape.dim[state->axis];

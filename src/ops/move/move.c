@@ -35,31 +35,23 @@ ot_status ot__prep_element_size(ot_prep *p, const ot_arg *x, size_t *size)
                                     ot_dtype_name(x->dtype));
 }
 
-void ot__part_strides(ot__strided *s, const ot_shape *part, const ot_shape *whole, int axis,
-                      int64_t from, ot__parts_way way)
+void ot__part_strides(ot__strided *s, const ot_layout *layout, const ot_shape *part,
+                      const ot_shape *whole, int axis, int64_t from, ot__parts_way way)
 {
-    int64_t part_stride[OT_MAX_NDIM], whole_stride[OT_MAX_NDIM];
+    int64_t part_stride[OT_MAX_NDIM], whole_stride[OT_MAX_NDIM], unit;
+    const int lying_axis = ot__layout_lying_axis(layout, axis, &unit);
     const bool to_whole = way == OT__PART_TO_WHOLE;
+    ot_shape lying_part, lying_whole;
 
     *s = (ot__strided){0};
-    ot__shape_strides(part, part_stride);
-    ot__shape_strides(whole, whole_stride);
-    for (int k = 0; k < part->ndim; k++)
-        ot__strided_add_axis(s, part->dim[k], to_whole ? part_stride[k] : whole_stride[k],
-                             to_whole ? whole_stride[k] : part_stride[k]);
-    *(to_whole ? &s->y_offset : &s->x_offset) = from * whole_stride[axis];
-}
-
-void ot__part_strides_lying(ot__strided *s, const ot_layout *layout, const ot_shape *part,
-                            const ot_shape *whole, int axis, int64_t from, ot__parts_way way)
-{
-    ot_shape lying_part, lying_whole;
-    int64_t unit;
-    const int lying_axis = ot__layout_lying_axis(layout, axis, &unit);
-
     ot__layout_lying_shape(layout, part, &lying_part);
     ot__layout_lying_shape(layout, whole, &lying_whole);
-    ot__part_strides(s, &lying_part, &lying_whole, lying_axis, from / unit, way);
+    ot__shape_strides(&lying_part, part_stride);
+    ot__shape_strides(&lying_whole, whole_stride);
+    for (int k = 0; k < lying_part.ndim; k++)
+        ot__strided_add_axis(s, lying_part.dim[k], to_whole ? part_stride[k] : whole_stride[k],
+                             to_whole ? whole_stride[k] : part_stride[k]);
+    *(to_whole ? &s->y_offset : &s->x_offset) = from / unit * whole_stride[lying_axis];
 }
 
 void ot__infer_moved(ot_infer *c, int output, const ot__strided *s)

@@ -57,13 +57,11 @@ void ot__infer_view(ot_infer *c, const ot_shape *y);
 // `position`.
 ot_status ot__index_error(const ot_arg *indices, int64_t position, int64_t extent);
 
-// Copies between one part and the whole; `from` is the part's first index along `axis`.
+// Copies between one part and the whole, which lie in one layout and fit into it; `from` is the
+// part's first index along `axis`.
 typedef enum ot__parts_way { OT__PART_TO_WHOLE, OT__WHOLE_TO_PART } ot__parts_way;
-void ot__part_strides(ot__strided *s, const ot_shape *part, const ot_shape *whole, int axis,
-                      int64_t from, ot__parts_way way);
-// The same of tensors that lie in one layout, into which they fit.
-void ot__part_strides_lying(ot__strided *s, const ot_layout *layout, const ot_shape *part,
-                            const ot_shape *whole, int axis, int64_t from, ot__parts_way way);
+void ot__part_strides(ot__strided *s, const ot_layout *layout, const ot_shape *part,
+                      const ot_shape *whole, int axis, int64_t from, ot__parts_way way);
 
 // ---- indexed slices (indexed.c): Gather*, Scatter* and their gradients ----
 

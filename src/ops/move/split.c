@@ -84,7 +84,7 @@ static void set_split_parts(ot_infer *c, int axis, const int64_t *sizes)
         if (is_known && ot_dim_is_number(sizes[i])) {
             ot__strided s;
 
-            ot__part_strides(&s, &y, x, axis, from, OT__WHOLE_TO_PART);
+            ot__part_strides(&s, NULL, &y, x, axis, from, OT__WHOLE_TO_PART);
             ot__infer_moved(c, i, &s);
         }
         from = behind;
@@ -164,8 +164,7 @@ static ot_status split_prepare(ot_prep *p)
 
         if (y == NULL)
             continue; // nobody reads it
-        ot__part_strides_lying(s, x->layout, &y->shape, &x->shape, state->axis, 0,
-                               OT__WHOLE_TO_PART);
+        ot__part_strides(s, x->layout, &y->shape, &x->shape, state->axis, 0, OT__WHOLE_TO_PART);
         ot__strided_simplify(s);
         OT_TRY(ot__prep_element_size(p, x, &s->size));
     }
